@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from playhead.cli import exits
 from playhead.cli.output import note
 from playhead.spans import SpanBuilder
 from playhead.spans.cursor import Cursor
-from playhead.spans.delivery import Pump
-from playhead.spans.run_export import RunExport, Undelivered, count_undelivered, notices
-from playhead.spans.sources import TraceSource, is_over, unseen_host
+from playhead.spans.delivery import Delivered, Pump, Sink
+from playhead.spans.encoding import otlp_json
+from playhead.spans.run_export import RunExport, notices
+from playhead.spans.sources import TraceSource, is_over
 from playhead.trace.blobs import run_id_of
 from playhead.trace.store import is_alive
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from playhead.spans import SpanOptions
-    from playhead.spans.delivery import Sink
     from playhead.spans.destination import Destination
 
 POLL_S: Final = 0.2
@@ -84,8 +86,8 @@ class Export:
                 time.sleep(max(wait_s, POLL_S))
 
     def _summaries(self) -> list[dict[str, Any]]:
-        late_at, nothing = time.monotonic() + TO_COUNT_S, Undelivered((), 0, all_counted=True)
-        left = {run: count_undelivered([run], late_at) for run in self._pump.runs if self._pump.stopped}
+        late_at = time.monotonic() + TO_COUNT_S
+        left = {run: run.count_rest(late_at) for run in self._pump.runs if self._pump.stopped}
         return [
             {
                 "run": run.run_id,
@@ -95,8 +97,8 @@ class Export:
                 "refused": len(run.refused),
                 "skipped": run.skipped - run.refused_before,
                 "refused_before": run.refused_before,
-                "undelivered": left.get(run, nothing).spans,
-                "all_counted": left.get(run, nothing).all_counted,
+                "undelivered": left.get(run) or 0,
+                "all_counted": left.get(run, 0) is not None,
                 "interrupted": run.interrupted,
                 "sender": run.sender,
                 "running": not run.done and is_alive(path) is True,
@@ -116,7 +118,7 @@ class Export:
 
     def _perhaps_on(self, run: RunExport) -> str | None:
         """Return the other machine on which a run may still be running, so that its open spans are not sent."""
-        return None if self.assume_dead or run.done or run.path is None else unseen_host(run.path)
+        return None if self.assume_dead or run.done else _unseen_host(run.path)
 
     def _note_unseen(self) -> None:
         """Name the runs of which it is unknown whether they are running, and the way out."""
@@ -134,18 +136,40 @@ class Export:
             said = [*run.renamed, *notices(run, where)]
             if run.refused_before:
                 said.append("what was refused before is sent again by the same command without --resume")
-            if run.cursor is not None and run.cursor.error is not None:
-                said.append(run.cursor.warning)
             for what in said:
                 note(f"{run.run_id}: {what}")
-        for remark in pump.remarks:
-            note(f"{where} takes the spans, and says: {remark}")
         if pump.stopped is not None:
             without = sum(not (run.accepted or run.skipped) for run in pump.runs)
             nothing = f"Nothing of {without:,} runs was delivered. " if without > 1 else ""
             note(
                 f"{where} takes nothing: {pump.stopped.reason}. {nothing}The same command with --resume sends the rest"
             )
+
+
+def _unseen_host(path: Path) -> str | None:
+    """Return the other host on which a run may still be running; None if the run's lock shows its state.
+
+    Another machine may see the file but not its lock, and a restarted container has another host name.
+    """
+    from playhead.trace.control import Control
+
+    control = Control.of(path) if is_alive(path) is None else None
+    return None if control is None else control.process.host
+
+
+class ToFile(Sink):
+    """Writes spans as text: a request of OTLP's JSON a line, or a span a line in the JSON of OpenTelemetry's SDK."""
+
+    def __init__(self, file: IO[str], form: str) -> None:
+        self._file, self._form = file, form
+
+    def deliver(self, spans: Sequence[Any], *, timeout_s: float | None = None) -> Delivered:  # noqa: ARG002
+        """Write spans, with everything but ASCII escaped."""
+        one = self._form == "otlp-json"
+        for line in [json.dumps(otlp_json(spans))] if one else [span.to_json(indent=None) for span in spans]:
+            self._file.write(line.replace("\x7f", "\\u007f") + "\n")
+        self._file.flush()
+        return Delivered(settled=len(spans))
 
 
 def counts(run: dict[str, Any], done: str) -> str:

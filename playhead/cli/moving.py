@@ -182,7 +182,8 @@ def _chosen(store: TraceStore, runs: tuple[str, ...], since_us: int | None) -> l
 @contextmanager
 def _sink(destination: Destination | None, form: str, output: Path | None) -> Iterator[Sink]:
     """Open what takes the spans; a file is opened when there is something to write, and only its owner can read it."""
-    from playhead.spans.delivery import Otlp, ToFile
+    from playhead.cli.exporting import ToFile
+    from playhead.spans.delivery import Otlp
 
     if destination is not None:
         with closing(Otlp(destination)) as sink:

@@ -9,8 +9,10 @@ Who sends a run holds a lock on the file `<run id>.claim` beside it. The system 
 
 from __future__ import annotations
 
+import logging
 import os
 from contextlib import suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel
@@ -59,8 +61,6 @@ class Cursor:
         self._claim: int | None = None
         self._claim_path = self.path.with_suffix(".claim")
         self._saved = NOTHING
-        self.error: str | None = None
-        """Why the last write failed; None when it succeeded."""
 
     def load(self, first: str) -> Reached:
         """Return the progress for the trace whose first event has this hash; no progress if the file is about another trace."""
@@ -75,16 +75,16 @@ class Cursor:
         return found
 
     def save(self, reached: Reached) -> None:
-        """Save the progress, which never decreases. An error is stored, not raised, because a full disk may have space later."""
+        """Save the progress, which never decreases. An error is logged, not raised: what is not saved is sent again."""
         if reached.seq < self._saved:
             return
         try:
             _make(self.path.parent)
             os.close(create_file(self.path, reached.model_dump_json().encode(), replace=True))
         except OSError as error:
-            self.error = error.strerror or type(error).__name__
+            _warn_unwritten(error.strerror or type(error).__name__, self.path.parent)
             return
-        self._saved, self.error = reached.seq, None
+        self._saved = reached.seq
 
     def claim(self) -> int | None:
         """Claim the run for this process; return the process that sends it there already.
@@ -115,10 +115,11 @@ class Cursor:
             self._claim_path.unlink(missing_ok=True)  # before another process can lock it
             os.close(claim)
 
-    @property
-    def warning(self) -> str:
-        """The warning about a cursor that could not be written."""
-        return f"what was sent cannot be written down: {self.error}: {self.path}"
+
+@lru_cache(maxsize=16)
+def _warn_unwritten(why: str, folder: Path) -> None:
+    """Warn about a folder in which progress cannot be saved; once each."""
+    logging.getLogger("playhead").warning("what was sent cannot be written down: %s: %s", why, folder)
 
 
 def _make(folder: Path) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import json
+import logging
 import random
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import requests
 from google.protobuf.json_format import Parse, ParseError
@@ -21,7 +21,7 @@ from urllib3.util import Retry
 
 from playhead.errors import PlayheadError
 from playhead.spans.destination import plain
-from playhead.spans.encoding import encode, otlp_json, size_of
+from playhead.spans.encoding import encode, size_of
 from playhead.trace import VERSION
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from playhead.spans.destination import Destination
     from playhead.spans.run_export import Closed, RunExport
+
+log = logging.getLogger("playhead")
 
 Meaning = Literal["accepted", "too-large", "refused", "failed", "unavailable", "unusable"]
 """`refused`: some of these spans are permanently refused. `failed`: the collector failed, temporarily or because of these spans.
@@ -82,8 +84,6 @@ class Delivered:
     """Number of spans, from the start, that were accepted or refused."""
     refused: dict[int, str] = field(default_factory=dict)
     """Reasons of permanent refusals, by the span's position."""
-    remarks: list[str] = field(default_factory=list)
-    """Warnings of the destination about accepted spans."""
     stopped: Answer | None = None
     """Why the rest was not delivered; None when there is no rest, or when it only has to be delivered again."""
 
@@ -99,27 +99,13 @@ class Sink(ABC):
         """Release resources; does nothing unless a subclass overrides it."""
 
 
-class ToFile(Sink):
-    """Writes spans as text: a request of OTLP's JSON a line, or a span a line in the JSON of OpenTelemetry's SDK."""
-
-    def __init__(self, file: IO[str], form: str) -> None:
-        self._file, self._form = file, form
-
-    def deliver(self, spans: Sequence[ReadableSpan], *, timeout_s: float | None = None) -> Delivered:  # noqa: ARG002
-        """Write spans, with everything but ASCII escaped."""
-        one = self._form == "otlp-json"
-        for line in [json.dumps(otlp_json(spans))] if one else [span.to_json(indent=None) for span in spans]:
-            self._file.write(line.replace("\x7f", "\\u007f") + "\n")
-        self._file.flush()
-        return Delivered(settled=len(spans))
-
-
 class Otlp(Sink):
     """Delivers spans by OTLP over HTTP, over one connection. For one thread."""
 
     def __init__(self, destination: Destination) -> None:
         self._destination = destination
         self._broke = False
+        self._remarks: set[str] = set()
         self._session = session = requests.Session()
         session.auth = lambda request: request  # else a .netrc would replace the headers
         session.cert = destination.client
@@ -156,7 +142,7 @@ class Otlp(Sink):
                 blamed = blamed if answer.meaning == "too-large" else answer
             elif answer.meaning == "accepted":
                 delivered.settled, accepted = delivered.settled + len(part), True
-                delivered.remarks += [answer.reason] if answer.reason else []
+                self._pass_on(answer.reason)
             else:
                 delivered.stopped = answer
         if blamed is not None and not accepted:
@@ -168,6 +154,12 @@ class Otlp(Sink):
     def close(self) -> None:
         """Close the connection; the next request opens another."""
         self._session.close()
+
+    def _pass_on(self, remark: str) -> None:
+        """Log a warning of the collector about accepted spans; each text once."""
+        if remark and remark not in self._remarks and len(self._remarks) < MAX_REMARKS:
+            self._remarks.add(remark)
+            log.warning("%s takes the spans, and says: %s", self._destination.name, remark)
 
     def _send(self, spans: Sequence[ReadableSpan], late_at: float | None) -> Answer:
         body = encode(spans)
@@ -279,8 +271,6 @@ class Pump:
         self.sink = sink
         self.runs: list[RunExport] = []
         """The runs that are not done, in order of arrival."""
-        self.remarks: list[str] = []
-        """The first `MAX_REMARKS` different warnings of the destination about accepted spans."""
         self.stopped: Answer | None = None
         """Why the destination accepted nothing the last time; None if it did accept spans."""
         self.again_at = 0.0
@@ -303,8 +293,6 @@ class Pump:
         refused = [(settled[place], reason) for place, reason in delivered.refused.items()]
         for run, count in Counter(each.run for each in settled).items():
             run.settle(count, [(each.span, reason) for each, reason in refused if each.run is run])
-        new = [each for each in dict.fromkeys(delivered.remarks) if each not in self.remarks]
-        self.remarks += new[: MAX_REMARKS - len(self.remarks)]
         self._pause(delivered.stopped)
         return "sent" if delivered.settled or delivered.stopped is None else "stuck"
 

@@ -1,7 +1,7 @@
 """Live export: one thread sends the spans of this process's runs while they are running. The environment or the program starts it.
 
 The thread reads the traces as they are written, so an event costs the agent nothing, and when a collector is down, undelivered
-events wait in the file. The records of a run without a file go into a bounded queue.
+events wait in the file.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from playhead.errors import PlayheadError, UsageError
 from playhead.spans.cursor import Cursor
 from playhead.spans.destination import Destination, live_destination, named, require_opentelemetry
-from playhead.spans.run_export import RunExport, count_undelivered, message, notices, resend_command
+from playhead.spans.run_export import RunExport, message, notices, resend_command
 from playhead.spans.sampling import is_sent
-from playhead.spans.sources import QueueSource, TraceSource
+from playhead.spans.sources import TraceSource
 from playhead.spans.unused import say_unused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from opentelemetry.sdk.trace import SpanProcessor
     from opentelemetry.trace import TracerProvider
@@ -82,12 +83,11 @@ class LiveExport:
         """Forget all runs, because in a forked child they belong to the parent."""
         self._lock, self._ending = threading.Lock(), threading.Lock()
         self._new: list[RunExport] = []
-        self._remarks = 0
         self._pump: Pump | None = None
         self._thread: threading.Thread | None = None
         self._wake = threading.Event()
         self._changed = threading.Condition()
-        self._hurry = self._has_warned = self._is_full = self._unwritten = False
+        self._hurry = self._has_warned = self._is_full = False
         self._end_at = 0.0
         self._broken: str | None = None
         self._make_builder: Callable[[], SpanBuilder] | None = None
@@ -99,17 +99,26 @@ class LiveExport:
         if self.stopped or not is_sent(run_id):
             return None
         if recorder.writer is None:
-            self._add(run_id, recorder, subscriptions)
-        else:  # the file exists only from then on
-            subscriptions.add("run-started", lambda _: self._add(run_id, recorder, subscriptions))
+            self._turn_away("those without a trace: export_to(provider) hands over theirs")
+            return None
+        path, writer = recorder.writer.path, recorder.writer
+        run = RunExport(
+            run_id,
+            path,
+            lambda: TraceSource(path, lambda: recorder.sealed),
+            self._builder,
+            Cursor(path, self._to),
+            next_seq=lambda: writer.tail.seq,
+        )
+        subscriptions.add("run-started", lambda _: self._add(run))  # the file exists only from then on
         return _current_spans(run_id)
 
-    def _add(self, run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> None:
+    def _add(self, run: RunExport) -> None:
         if self._broken is not None or len(self._runs()) >= MAX_RUNS:
-            self._turn_away(recorder)
+            self._turn_away(self._why_not() or "too many runs wait", run.path)
             return
         with self._lock:
-            self._new.append(self._export_of(run_id, recorder, subscriptions))
+            self._new.append(run)
         self._start()
         self._wake.set()
 
@@ -138,29 +147,12 @@ class LiveExport:
             if not self.stopped:
                 self._end(timeout_s)
 
-    def _turn_away(self, recorder: Recorder) -> None:
-        """Warn once that new runs are left to `playhead export`."""
-        if self._is_full:
-            return
-        self._is_full = True
-        why = self._why_not() or "too many runs wait"
-        sends = (
-            ""
-            if recorder.writer is None
-            else f"; {resend_command([recorder.writer.path], self._resend, and_later=True)}"
-        )
-        log.warning("runs that begin now are not sent to %s (%s)%s", self.name, why, sends)
-
-    def _export_of(self, run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> RunExport:
-        writer = recorder.writer
-        if writer is None:
-            queue = QueueSource(lambda: recorder.sealed)
-            subscriptions.add(None, queue.put)
-            return RunExport(run_id, None, lambda: queue, self._builder, next_seq=lambda: queue.next_seq)
-        path = writer.path
-        cursor = Cursor(path, self._to)
-        source = lambda: TraceSource(path, lambda: recorder.sealed)  # noqa: E731 - as above
-        return RunExport(run_id, path, source, self._builder, cursor, next_seq=lambda: writer.tail.seq)
+    def _turn_away(self, why: str, path: Path | None = None) -> None:
+        """Warn once that new runs are not sent, and how to send them."""
+        if not self._is_full:
+            self._is_full = True
+            sends = f"; {resend_command([path], self._resend, and_later=True)}" if path else ""
+            log.warning("runs that begin now are not sent to %s (%s)%s", self.name, why, sends)
 
     def _builder(self) -> SpanBuilder:
         assert self._make_builder is not None  # noqa: S101 - imported here, the end of a forked process could wait for ever
@@ -228,10 +220,7 @@ class LiveExport:
         self._wake.clear()
 
     def _warn_of_destination(self, pump: Pump) -> None:
-        """Warn once about a destination that accepts nothing, and log the destination's own warnings."""
-        for remark in pump.remarks[self._remarks :]:
-            self._remarks += 1
-            log.warning("%s takes the spans, and says: %s", self.name, remark)
+        """Warn once about a destination that accepts nothing."""
         failing, stopped = pump.failing_since, pump.stopped
         if failing is None or stopped is None:
             self._has_warned = False
@@ -245,11 +234,8 @@ class LiveExport:
         """Log the problems of a run whose export finished or was given up."""
         for notice in notices(run, self.name):
             log.warning("run %s: %s", run.run_id, notice)
-        if run.failure is not None and run.path is not None and run.path.exists():
+        if run.failure is not None and run.path.exists():
             log.warning("run %s: %s", run.run_id, resend_command([run.path], self._resend))
-        if run.cursor is not None and run.cursor.error is not None and not self._unwritten:
-            self._unwritten = True
-            log.warning("%s", run.cursor.warning)
 
     def _break(self, why: str) -> None:
         self._broken = why
@@ -273,8 +259,8 @@ class LiveExport:
         for run in runs:
             self._warn_of_run(run)
             run.release()
-        undelivered = count_undelivered([run for run in runs if not run.done], started + timeout_s)
-        if undelivered.runs:
+        left = [(run, run.count_rest(started + timeout_s)) for run in runs if not run.done]
+        if undelivered := [(run, number) for run, number in left if number != 0]:
             log.warning("%s", message(undelivered, self.name, self._why_not(), self._resend))
 
     def _why_not(self) -> str | None:

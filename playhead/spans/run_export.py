@@ -15,14 +15,14 @@ from playhead.trace.events import RunCompleted
 from playhead.trace.store import began_us
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from opentelemetry.sdk.trace import ReadableSpan
 
     from playhead.spans.builder import SpanBuilder
     from playhead.spans.cursor import Cursor
-    from playhead.spans.sources import Source
+    from playhead.spans.sources import TraceSource
     from playhead.trace.reader import Problem
 
 _RUNS: Final = 3
@@ -53,8 +53,8 @@ class RunExport:
     def __init__(  # noqa: PLR0913 - what an export is made of
         self,
         run_id: str,
-        path: Path | None,
-        open_source: Callable[[], Source],
+        path: Path,
+        open_source: Callable[[], TraceSource],
         make_builder: Callable[[], SpanBuilder],
         cursor: Cursor | None = None,
         *,
@@ -65,7 +65,7 @@ class RunExport:
 
         Args:
             run_id: the run.
-            path: its trace; None when it has none.
+            path: its trace.
             open_source: opens the source of its records.
             make_builder: creates the builder of its spans.
             cursor: the file that stores the progress; None: progress is not stored.
@@ -93,7 +93,7 @@ class RunExport:
         self.failure: str | None = None
         """Why the trace cannot be read; None if it can."""
         self._open_source, self._make_builder, self._resume = open_source, make_builder, resume
-        self._source: Source | None = None
+        self._source: TraceSource | None = None
         self._builder: SpanBuilder | None = None
         self._lock = threading.Lock()  # of the reading: the end of a process reads on, to count
         self._reading: Iterator[Sequence[Closed] | None] | None = self._closings()
@@ -107,11 +107,6 @@ class RunExport:
     def done(self) -> bool:
         """Whether nothing is left to deliver, now or later."""
         return self.failure is not None or self._all_settled
-
-    @property
-    def lost(self) -> int:
-        """Events that a full queue dropped."""
-        return 0 if self._source is None else self._source.lost
 
     @property
     def problems(self) -> Sequence[Problem]:
@@ -146,7 +141,7 @@ class RunExport:
     def count_rest(self, late_at: float) -> int | None:
         """Return the number of unsettled spans, including open ones; the run's delivery stops.
 
-        None when some of its events were lost or cannot be read, or when reading them takes past `late_at`, in monotonic seconds.
+        None when its events cannot be read, or when reading them takes past `late_at`, in monotonic seconds.
         """
         with self._lock:
             self._counted = True
@@ -157,15 +152,13 @@ class RunExport:
                     number += len(closed)
                     if not closed:
                         open_now = self._builder.interrupted() if self._builder and not self._drained else ()
-                        return None if self.lost else number + len(open_now)
+                        return number + len(open_now)
             except Exception:  # noqa: BLE001 - unreadable events cannot be counted
                 return None
         return None
 
     def close(self) -> None:
         """Drop the builder and the claim; unsettled spans are left to another export."""
-        if self.cursor is not None and self.cursor.error is not None:
-            self.cursor.save(self.reached)
         self.release()
         self._builder = self._reading = None
 
@@ -202,7 +195,7 @@ class RunExport:
             if source.over:
                 break
             yield None
-        still_open = [] if source.lost else builder.interrupted()
+        still_open = builder.interrupted()
         self.interrupted = len(still_open)
         is_settled = self._from.seq == self._from.interrupted_at == self._at
         if closed := self._left_of(still_open, self._at + 1, is_settled=is_settled):
@@ -259,7 +252,7 @@ def _name_of(span: ReadableSpan) -> str:
 
 
 def notices(run: RunExport, destination: str) -> Iterator[str]:
-    """Yield the problems of a finished export: of the run's file, and of refused, omitted or lost spans."""
+    """Yield the problems of a finished export: of the run's file, and of refused or omitted spans."""
     if run.sender is not None:
         yield f"{f'process {run.sender}' if run.sender else 'another process'} is sending it to {destination}, so it is left to that"
     yield from map(str, run.problems[:_PROBLEMS])
@@ -267,8 +260,6 @@ def notices(run: RunExport, destination: str) -> Iterator[str]:
         yield f"and {len(run.problems) - _PROBLEMS:,} more problems; `playhead check` says where"
     if run.left_out:
         yield f"events that are part of no span, as what they belong to never began: {run.left_out:,}"
-    if run.lost:
-        yield "it has no trace, and too many of its events waited: its later spans are lost"
     if run.failure is not None:
         yield f"its spans cannot be sent: {run.failure}"
     reasons: dict[str, list[str]] = {}
@@ -283,17 +274,6 @@ def notices(run: RunExport, destination: str) -> Iterator[str]:
 
 def _count(spans: int) -> str:
     return f"{spans:,} span{'' if spans == 1 else 's'}"
-
-
-class Undelivered(NamedTuple):
-    """Undelivered spans of runs."""
-
-    runs: tuple[RunExport, ...]
-    """Their runs, in the order in which they began."""
-    spans: int
-    """How many spans were counted."""
-    all_counted: bool
-    """Whether all undelivered spans were counted."""
 
 
 def resend_command(paths: Sequence[Path], options: str, *, and_later: bool = False) -> str:
@@ -315,28 +295,12 @@ def resend_command(paths: Sequence[Path], options: str, *, and_later: bool = Fal
     return f"to send them: {'; '.join(commands)}"
 
 
-def count_undelivered(runs: Iterable[RunExport], late_at: float) -> Undelivered:
-    """Count the undelivered spans of runs whose export has stopped, until `late_at` in monotonic seconds."""
-    found, spans, all_counted = [], 0, True
-    for run in runs:
-        number = run.count_rest(late_at)
-        all_counted = all_counted and number is not None
-        spans += number or 0
-        if number != 0:
-            found.append(run)
-    return Undelivered(tuple(found), spans, all_counted)
-
-
-def message(undelivered: Undelivered, destination: str, reason: str | None, options: str) -> str:
-    """Return the warning about undelivered spans, with the command that sends them."""
-    runs = undelivered.runs
-    spans = (
-        f"{'' if undelivered.all_counted else 'at least '}{_count(undelivered.spans)}" if undelivered.spans else "spans"
-    )
+def message(left: Sequence[tuple[RunExport, int | None]], destination: str, reason: str | None, options: str) -> str:
+    """Return the warning about runs with undelivered spans and their number (None: not known), with the command that sends them."""
+    runs, counts = [run for run, _ in left], [count for _, count in left]
+    number = sum(filter(None, counts))
+    spans = f"{'at least ' if None in counts else ''}{_count(number)}" if number else "spans"
     whose = f"run {runs[0].run_id}" if len(runs) == 1 else f"{len(runs):,} runs"
     why = f" ({reason})" if reason else ""
-    sentence = f"{spans} of {whose} could not be delivered to {destination}{why}"
-    kept = [run.path for run in runs if run.path is not None]
-    if lost := len(runs) - len(kept):
-        sentence += f"; {f'those of {lost:,}' if kept else 'they'} are lost, as these runs have no trace"
-    return f"{sentence}. The trace keeps them; {resend_command(kept, options)}" if kept else sentence
+    sends = resend_command([run.path for run in runs], options)
+    return f"{spans} of {whose} could not be delivered to {destination}{why}. The trace keeps them; {sends}"

@@ -1,11 +1,10 @@
-"""Sources of a run's records: its file, even while it is being written, or a queue for a run without a file."""
+"""Reads a run's records from its file, even while it is being written."""
 
 from __future__ import annotations
 
 import io
 import os
-from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from playhead.errors import PlayheadError, TraceNotFoundError
 from playhead.trace.events import RunCompleted
@@ -13,13 +12,10 @@ from playhead.trace.reader import Following, Problem, open_trace
 from playhead.trace.store import is_alive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from playhead.trace.line import Record
-
-MAX_QUEUED: Final = 5_000
-"""Largest number of waiting events of a run without a file; later events are lost and counted."""
 
 
 class TraceSource:
@@ -39,7 +35,6 @@ class TraceSource:
         self._file = _TraceFile(path)
         self._lines = Following(path, self._file)
         self._end_is_read = False
-        self.lost = 0
         self.over = False
         """Whether the run has ended and its file was read to the end."""
         self.problems: list[Problem] = []
@@ -94,42 +89,6 @@ class _TraceFile(io.BufferedIOBase):
             return file.read(size)
 
 
-class QueueSource:
-    """The records of a run without a file: a bounded queue; records that do not fit are lost and counted."""
-
-    def __init__(self, is_over: Callable[[], bool]) -> None:
-        """Create an empty queue; `is_over` returns whether the run has ended."""
-        self._records: deque[Record] = deque()
-        self._is_over = is_over
-        self.next_seq = 0
-        """The number of the next event."""
-        self.problems: Sequence[Problem] = ()
-        self.lost = 0
-        """Events that did not fit. Only spans that closed before the first lost event are delivered."""
-
-    def put(self, record: Record) -> None:
-        """Add a record, in the agent's thread."""
-        self.next_seq = record.seq + 1
-        if self.lost or len(self._records) >= MAX_QUEUED:
-            self.lost += 1
-        else:
-            self._records.append(record)
-
-    def new(self) -> Iterator[Record]:
-        """Yield the records in the queue."""
-        while self._records:
-            yield self._records.popleft()
-
-    @property
-    def over(self) -> bool:
-        """Whether no more records will come."""
-        return (self._is_over() or self.lost > 0) and not self._records
-
-
-Source = TraceSource | QueueSource
-"""Where the records of a run come from."""
-
-
 # --- whether a run whose trace has no end is still running ------------------------------------------------------------
 
 
@@ -137,14 +96,3 @@ def is_over(path: Path, *, assume_dead: bool = False) -> bool:
     """Return whether a run has ended; `assume_dead`: the result when this machine cannot tell."""
     alive = is_alive(path)
     return alive is False or (alive is None and assume_dead)
-
-
-def unseen_host(path: Path) -> str | None:
-    """Return the other host on which a run may still be running; None if the run's lock shows its state.
-
-    Another machine may see the file but not its lock, and a restarted container has another host name.
-    """
-    from playhead.trace.control import Control  # noqa: PLC0415 - not on Windows, where there are no locks
-
-    control = Control.of(path) if is_alive(path) is None else None
-    return None if control is None else control.process.host

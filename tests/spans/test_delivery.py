@@ -13,10 +13,10 @@ from playhead.spans import SpanBuilder, delivery
 from playhead.spans.delivery import Answer, Delivered, Otlp, Pump, Sink, read_answer
 from playhead.spans.destination import Destination, named
 from playhead.spans.run_export import RunExport
-from playhead.spans.sources import QueueSource
+from playhead.spans.sources import TraceSource
 from tests.proving import bound
 from tests.spans.collector import OK, Collector, Received, Reply, at_most, rejecting
-from tests.spans.spans import golden, span
+from tests.spans.spans import GOLDEN, span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -245,11 +245,8 @@ def test_a_pause_grows_unless_the_collector_says_how_long_it_is() -> None:
             return Delivered(0 if answer else len(spans), stopped=answer)
 
     pump, pauses = Pump(Backend()), []
-    builder = SpanBuilder()
-    queue = QueueSource(lambda: True)
-    for record in golden("reactive-tools").records:
-        queue.put(record)
-    pump.runs.append(RunExport("run", None, lambda: queue, lambda: builder))
+    path = GOLDEN / "reactive-tools.jsonl"
+    pump.runs.append(RunExport("run", path, lambda: TraceSource(path), SpanBuilder))
     while answers:
         pump.again_at = 0.0
         pump.step()

@@ -16,7 +16,8 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
 from playhead import Agent, tool
-from playhead.spans.delivery import Delivered, ToFile
+from playhead.cli.exporting import ToFile
+from playhead.spans.delivery import Delivered
 from playhead.spans.encoding import encode, otlp_json
 from playhead.spans.messages import clean, json_taken_apart
 from playhead.testing import ScriptedModel, call, text

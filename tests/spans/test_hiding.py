@@ -12,9 +12,10 @@ from openinference.instrumentation import TraceConfig
 from pydantic import Field
 
 from playhead import Agent, load_recording, tool
+from playhead.cli.exporting import ToFile
 from playhead.errors import SettingsError
 from playhead.spans import SpanOptions
-from playhead.spans.delivery import Answer, Otlp, ToFile
+from playhead.spans.delivery import Answer, Otlp
 from playhead.spans.destination import Destination
 from playhead.spans.encoding import encode
 from playhead.spans.masking import masking_of_environment

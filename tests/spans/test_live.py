@@ -18,12 +18,12 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from playhead import Agent, tool
 from playhead.errors import UsageError
-from playhead.spans import LiveExport, SpanBuilder, SpanOptions, export_to, live, live_export, sources
+from playhead.spans import LiveExport, SpanBuilder, SpanOptions, export_to, live, live_export
 from playhead.spans.cursor import Cursor
 from playhead.spans.delivery import Otlp
 from playhead.spans.destination import named
-from playhead.spans.run_export import RunExport, Undelivered, count_undelivered, message
-from playhead.spans.sources import QueueSource, TraceSource
+from playhead.spans.run_export import RunExport, message
+from playhead.spans.sources import TraceSource
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.store import TraceStore
 from tests.cli.command_line import playhead
@@ -145,28 +145,15 @@ def test_a_collector_that_fails_for_a_moment_gets_everything(
     assert collector.counts.keys() == set(ids_of(path))
 
 
-def test_a_run_without_a_trace_is_sent_from_memory(collector: Collector, handle: LiveExport) -> None:
-    """As one with a trace is: the same spans, for they follow from the events."""
-    agent(None).run_sync("Find it.", run_id="01M81D74MPJV3BNR36438FYQGA")
-    assert handle.flush(5)
-    assert len(collector.counts) == 8
-    assert set(collector.counts.values()) == {1}
-
-
-def test_a_queue_that_overflows_loses_spans_and_says_so(
-    collector: Collector, handle: LiveExport, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_a_run_without_a_trace_is_not_sent_and_that_is_said_once(
+    collector: Collector, handle: LiveExport, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Only a run without a trace has a queue; what came before the loss is delivered, and nothing wrong after it."""
-    monkeypatch.setattr(sources, "MAX_QUEUED", 10)
-    monkeypatch.setattr(live.LiveExport, "_start", lambda _: None)  # a thread that is never scheduled
-    result = agent(None).run_sync("Find it.")
-    monkeypatch.undo()
-    handle._start()
-    handle.flush(5)
-    assert 0 < len(collector.counts) < 8
-    assert caplog.messages == [
-        f"run {result.run_id}: it has no trace, and too many of its events waited: its later spans are lost"
-    ]
+    """Playhead sends spans from traces; a tracer provider takes those of every run."""
+    for _ in range(2):
+        assert agent(None).run_sync("Find it.").output == "done"
+    assert (handle.flush(5), collector.requests) == (True, [])
+    why = "those without a trace: export_to(provider) hands over theirs"
+    assert caplog.messages == [f"runs that begin now are not sent to {handle.name} ({why})"]
 
 
 def test_many_runs_at_once_are_all_sent(tmp_path: Path, collector: Collector, handle: LiveExport) -> None:
@@ -314,36 +301,30 @@ def test_a_processor_is_flushed_within_the_rest_of_the_time(tmp_path: Path, capl
 WHERE = "http://h/v1/traces"
 
 
-def export_of(run_id: str, path: Path | None) -> RunExport:
+def export_of(run_id: str, path: Path) -> RunExport:
     """Return the export of a run of which nothing was read yet."""
-    if path is None:
-        return RunExport(run_id, None, lambda: QueueSource(lambda: False), SpanBuilder)
     return RunExport(run_id, path, lambda: TraceSource(path), SpanBuilder)
 
 
 def test_what_was_not_delivered_is_one_sentence_with_the_command_that_sends_it(tmp_path: Path) -> None:
     """A few runs are named by their traces, many by the time of the first; those of another folder have their own command."""
     kept = "The trace keeps them; to send them: playhead export"
-    one = (export_of("a", tmp_path / "a.jsonl"),)
-    start = f"at least 1,200 spans of run a could not be delivered to {WHERE}"
-    assert message(Undelivered(one, 1200, False), WHERE, None, "--resume --to x") == (
-        f"{start}. {kept} {tmp_path}/a.jsonl --resume --to x"
+    one = export_of("a", tmp_path / "a.jsonl")
+    assert message([(one, 1200)], WHERE, None, "--resume --to x") == (
+        f"1,200 spans of run a could not be delivered to {WHERE}. {kept} {tmp_path}/a.jsonl --resume --to x"
     )
-    runs = tuple(export_of(name, record_run(tmp_path / "many", name)) for name in "abcd")
-    assert message(count_undelivered((*runs, *one), float("inf")), WHERE, "why", "--resume") == (
+    runs = [export_of(name, record_run(tmp_path / "many", name)) for name in "abcd"]
+    counted = [(each, each.count_rest(float("inf"))) for each in (*runs, one)]
+    assert message(counted, WHERE, "why", "--resume") == (
         f"at least 32 spans of 5 runs could not be delivered to {WHERE} (why). {kept} --since 2026-09-21T14:13:20Z --resume "
         f"--trace-dir {tmp_path}/many; playhead export {tmp_path}/a.jsonl --resume"
-    )
-    assert message(Undelivered((export_of("a", None),), 1, True), WHERE, None, "--resume") == (
-        f"1 span of run a could not be delivered to {WHERE}; they are lost, as these runs have no trace"
     )
 
 
 def test_what_cannot_be_counted_in_time_is_not_guessed(tmp_path: Path) -> None:
-    """`at least` says so; and a file that is gone has no number at all."""
-    late = count_undelivered([export_of("run", record_run(tmp_path))], 0.0)
-    assert (len(late.runs), late.spans, late.all_counted) == (1, 0, False)
-    assert count_undelivered([export_of("gone", tmp_path / "gone.jsonl")], float("inf")).all_counted is False
+    """Nor has a file that is gone a number."""
+    assert export_of("run", record_run(tmp_path)).count_rest(0.0) is None
+    assert export_of("gone", tmp_path / "gone.jsonl").count_rest(float("inf")) is None
 
 
 def test_spans_of_a_processor_are_sent_by_the_command_that_is_named(
@@ -387,7 +368,7 @@ def test_runs_that_are_not_taken_are_named_by_a_command_that_sends_them(
     assert collector.counts == Counter(span for path in paths for span in ids_of(path))
 
 
-def test_every_lost_span_of_a_run_without_a_trace_is_counted(caplog: pytest.LogCaptureFixture) -> None:
+def test_every_undelivered_span_is_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Those that wait for a request, those whose events still wait to be read, and those that are open."""
     handle = live_export(DEAD)
 
@@ -401,12 +382,11 @@ def test_every_lost_span_of_a_run_without_a_trace_is_counted(caplog: pytest.LogC
         return "over"
 
     model = ScriptedModel([call("wait"), call("wait"), text("done")])
-    result = Agent(model, tools=[wait], trace=None).run_sync("go")
+    result = Agent(model, tools=[wait], trace=tmp_path).run_sync("go")
     handle.shutdown(1.0)
     (said,) = caplog.messages
-    assert said == (
-        f"6 spans of run {result.run_id} could not be delivered to {DEAD}/v1/traces (connection refused); "
-        "they are lost, as these runs have no trace"
+    assert said.startswith(
+        f"6 spans of run {result.run_id} could not be delivered to {DEAD}/v1/traces (connection refused). The trace keeps them"
     )
 
 

@@ -201,14 +201,14 @@ def test_a_cursor_of_another_trace_of_the_same_id_is_none(tmp_path: Path) -> Non
     assert export(path, Backend()).accepted == len(ids_of(path))
 
 
-def test_a_folder_that_others_can_write_into_is_not_used(tmp_path: Path) -> None:
+def test_a_folder_that_others_can_write_into_is_not_used(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Somebody could make us believe that spans had arrived; that it is not used is said."""
     path = record_run(tmp_path)
     (tmp_path / ".export").mkdir()
     (tmp_path / ".export").chmod(0o777)
-    run = export(path, Backend())
-    assert run.cursor is not None
-    assert (run.accepted, run.cursor.error) == (8, "others can write into it")
+    assert export(path, Backend()).accepted == 8
+    folder = Cursor(path, HERE).path.parent
+    assert caplog.messages == [f"what was sent cannot be written down: others can write into it: {folder}"]
 
 
 def pump_of(backend: Backend, *paths: Path) -> Pump:
@@ -242,19 +242,19 @@ def test_a_run_that_cannot_be_read_does_not_hold_up_the_others(tmp_path: Path) -
     ]
 
 
-def test_a_cursor_that_cannot_be_written_now_is_written_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the end at the latest."""
-    path = record_run(tmp_path)
+def test_what_cannot_be_written_down_is_said_once_and_sent_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A full disk costs no span, and no run."""
+    paths = [record_run(tmp_path, name) for name in "ab"]
     with monkeypatch.context() as patch:
         patch.setattr(cursor, "create_file", full)
-        run = RunExport("run", path, lambda: TraceSource(path), SpanBuilder, Cursor(path, HERE))
-        pump = Pump(Backend())
-        pump.runs.append(run)
-        assert pump.step() == "sent"
-        assert (run.cursor is not None, run.cursor and run.cursor.error) == (True, "No space left on device")
-    pump.step()
-    pump.finished()
-    assert export(path, Backend()).accepted == 0
+        for path in paths:
+            assert export(path, Backend()).accepted == 8
+    folder = Cursor(paths[0], HERE).path.parent
+    assert caplog.messages == [f"what was sent cannot be written down: No space left on device: {folder}"]
+    assert export(paths[0], Backend()).accepted == 8
+    assert export(paths[0], Backend()).accepted == 0
 
 
 def full(*_: object, **__: object) -> None:
