@@ -133,7 +133,7 @@ class Export:
         pump, where = self._pump, self._where
         for run in self._runs:
             run.close()
-            said = [*run.renamed, *notices(run, where)]
+            said = [*run.remarks, *notices(run, where)]
             if run.refused_before:
                 said.append("what was refused before is sent again by the same command without --resume")
             for what in said:

@@ -92,8 +92,8 @@ class SpanBuilder:
         """
         self.left_out = 0
         """Events that belong to no span, because their operation never started, has ended, or started twice."""
-        self.renamed: list[str] = []
-        """What the environment names otherwise than the trace does, such as another project."""
+        self.remarks: list[str] = []
+        """What whoever sends the spans again should know: another project in the environment, or who has the spans already."""
         self._options = options or SpanOptions()
         self._resource, self._service, self._tree, self._attribute_limit = resource, service, tree, attribute_limit
         self._run: _RunSpans | None = None
@@ -107,10 +107,13 @@ class SpanBuilder:
             closed = self._run.take(record, self._now)
         elif isinstance(record.event, e.RunStarted):
             resource = self._resource or resource_of(record.event, self._service)
-            self.renamed = _renamed(record.event)
+            self.remarks = _renamed(record.event)
             tree = partial(self._tree, resource=resource, attribute_limit=self._attribute_limit)
             self._run = _RunSpans(record, record.event, self._now, self._options, tree)
             closed = []
+        if isinstance(record.event, e.SpansHandedOver):
+            to = clean(record.event.to)
+            self.remarks.append(f"its spans were handed over to {to}, which acknowledges none; they keep their ids")
         self.left_out += closed is None
         return closed or []
 

@@ -86,8 +86,8 @@ class RunExport:
         """Spans that were still open when the run was over."""
         self.left_out = 0
         """Events that are part of no span."""
-        self.renamed: Sequence[str] = ()
-        """What the environment names otherwise than the trace does."""
+        self.remarks: Sequence[str] = ()
+        """What is to be known about sending its spans again."""
         self.sender: int | None = None
         """The process that sends it to the destination already, so that this export leaves it (0: not known which); None: no other."""
         self.failure: str | None = None
@@ -184,7 +184,7 @@ class RunExport:
         while True:
             for record in source.new():
                 spans = builder.feed(record)
-                self.left_out, self.renamed = builder.left_out, builder.renamed
+                self.left_out, self.remarks = builder.left_out, builder.remarks
                 if self._at == NOTHING and not self._begin(record.h):
                     return
                 self._at = record.seq

@@ -21,6 +21,7 @@ from playhead.replay import reproduce
 from playhead.spans import HandedOver, SpanOptions, export_to, spans_of
 from playhead.testing import ScriptedModel, call, calls, error, text
 from playhead.trace.events import SpansHandedOver
+from tests.cli.command_line import playhead
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -182,6 +183,17 @@ async def test_a_later_export_sends_the_same_spans(
     recording = load_recording("run", tmp_path)
     assert [facts(each) for each in spans_of(recording.records)] == [facts(each) for each in application.ours()]
     assert {each.context.trace_id for each in application.spans} == {1}  # the application's generator made it
+
+
+def test_the_command_says_who_has_the_spans_already(
+    tmp_path: Path, application: Application, collector: Collector
+) -> None:
+    """They were handed over, not acknowledged; it sends the same ones, and that is no failure."""
+    Agent(ScriptedModel([text("Done.")]), name="guide", trace=tmp_path).run_sync("Go.", run_id="run")
+    result = playhead("export", tmp_path / "run.jsonl", "--resume", "--to", collector.address)
+    who = "its spans were handed over to opentelemetry.sdk.trace.TracerProvider, which acknowledges none"
+    assert (result.exit_code, result.stderr) == (0, f"run: {who}; they keep their ids\n")
+    assert sorted(collector.counts) == sorted(f"{each.context.span_id:016x}" for each in application.ours())
 
 
 class Counting(RandomIdGenerator):

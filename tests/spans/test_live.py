@@ -321,6 +321,23 @@ def test_what_was_not_delivered_is_one_sentence_with_the_command_that_sends_it(t
     )
 
 
+def test_the_command_that_is_named_sends_a_run_to_its_own_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, collector: Collector, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also from a shell that does not know it."""
+    with monkeypatch.context() as patch:
+        patch.setenv("PHOENIX_PROJECT_NAME", "alps")
+        handle = live_export(DEAD)
+        run(tmp_path)
+        handle.shutdown(0.5)
+    (said,) = caplog.messages
+    result = playhead(*said.partition("playhead ")[2].replace(f"{DEAD}/v1/traces", collector.address).split())
+    assert (result.exit_code, result.stderr) == (0, "")
+    (sent,) = [resource for each in collector.requests for resource in each.request.resource_spans]
+    told = {each.key: each.value.string_value for each in sent.resource.attributes}
+    assert told["openinference.project.name"] == "alps"
+
+
 def test_what_cannot_be_counted_in_time_is_not_guessed(tmp_path: Path) -> None:
     """Nor has a file that is gone a number."""
     assert export_of("run", record_run(tmp_path)).count_rest(0.0) is None
@@ -347,7 +364,7 @@ def test_spans_of_a_processor_are_sent_by_the_command_that_is_named(
         "spans are not handed over to the application's Stuck: it did not take the last spans in time; "
     )
     result = playhead(*said.partition("playhead ")[2].replace("URL", collector.address).split())
-    assert (result.exit_code, result.stderr) == (0, "")
+    assert (result.exit_code, "handed over to" in result.stderr) == (0, True)
     assert collector.counts == Counter(ids_of(path))
 
 
