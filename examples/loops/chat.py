@@ -4,8 +4,6 @@ python -m examples.loops.chat "Order 7 arrived broken."
 playhead replay latest --program examples.loops.chat:support --system-prompt "Never refund."
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,6 +1,4 @@
-"""A graph of LangGraph with a tool node: its tools are wrapped, and its model gets wrapped HTTP clients."""
-
-from __future__ import annotations
+"""A graph of LangGraph with a tool node: its tools are wrapped, and its model gets a wrapped HTTP client."""
 
 import os
 import sys
@@ -31,8 +29,8 @@ TOOLS = [
     playhead.wrap(StructuredTool.from_function(status), read_only=True),
     playhead.wrap(StructuredTool.from_function(refund)),
 ]
-HTTP: Any = {"http_client": playhead.wrap(httpx2.Client()), "http_async_client": playhead.wrap(httpx2.AsyncClient())}
-MODEL = ChatOpenAI(model=os.environ.get("MODEL", "gpt-4o-mini"), **HTTP).bind_tools(TOOLS)
+HTTP: Any = playhead.wrap(httpx2.Client())
+MODEL = ChatOpenAI(model=os.environ.get("MODEL", "gpt-4o-mini"), http_client=HTTP).bind_tools(TOOLS)
 PROMPT = ("system", "Refund what arrived broken. Look orders up first.")
 
 
@@ -53,8 +51,7 @@ graph = builder.compile()
 @playhead.recorded
 def support(task: str) -> str:
     """Answer a customer."""
-    text: str = graph.invoke({"messages": [("user", task)]})["messages"][-1].text
-    return text
+    return str(graph.invoke({"messages": [("user", task)]})["messages"][-1].text)
 
 
 if __name__ == "__main__":

@@ -29,8 +29,8 @@ NOT_RUN = {
     "README": "asks a real model",
 }
 """Pages whose code does not run here, and why."""
-OTHERS = re.compile(r"^(?:from|import) (?:phoenix|langfuse|logfire|opentelemetry\.exporter)\b", re.MULTILINE)
-"""Blocks that need packages which are not installed here; tests/providers runs them."""
+OTHERS = re.compile(r"^(?:from|import) (?:agents|phoenix|langfuse|logfire|opentelemetry\.exporter)\b", re.MULTILINE)
+"""Blocks that need packages which are not installed here; tests/providers and test_frameworks.py run them."""
 WITH_CODE = [page for page in PAGES if blocks_of(page) and page_id(page) not in NOT_RUN]
 TREE = re.compile(r"^```{toctree}\n(.*?)^```", re.DOTALL | re.MULTILINE)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import playhead
+from tests.docs.pages import DOCS, blocks_of
 from tests.instrument.chatting import Chat, calls, says
 
 if TYPE_CHECKING:
@@ -126,3 +127,12 @@ def test_outside_a_run_an_agent_of_a_framework_is_as_before(name: str) -> None:
     RAN.clear()
     assert FRAMEWORKS[name](Chat(server))("How high is a?") == "So a is 42 and refunded 7: none."
     assert sorted(RAN) == [("lookup", "a"), ("refund", 7)]
+
+
+def test_the_page_of_wrapped_clients_is_true() -> None:
+    """Its block for frameworks runs, and each tool keeps its type."""
+    (block,) = [text for text, _ in blocks_of(DOCS / "guides" / "wrapped-clients.md") if "ToolNode" in text]
+    names: dict[str, Any] = {}
+    exec(compile(block, "wrapped-clients.md", "exec"), names)  # noqa: S102 - our own page
+    kinds = [type(names[name]).__name__ for name in ("langchain", "openai_agents", "pydantic_ai")]
+    assert kinds == ["StructuredTool", "FunctionTool", "Tool"]
