@@ -17,6 +17,7 @@ from playhead.kernel.lifecycle.watch import Task, watch
 from playhead.kernel.loop import close_state
 from playhead.kernel.session import GRACE_S
 from playhead.kernel.state import KernelState
+from playhead.kernel.tools import elsewhere
 from playhead.trace.owners import is_within
 from playhead.trace.values import to_json
 

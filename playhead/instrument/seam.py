@@ -10,6 +10,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
+from playhead.kernel.tools import elsewhere
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -80,5 +82,12 @@ class Served:
 
 
 def current() -> Wires | None:
-    """Return the recorded run that this thread or task belongs to; None outside of one."""
-    return wires.get()
+    """Return the recorded run that this thread or task belongs to; None outside of one.
+
+    Raises:
+        Halted: a program is being replayed in this process, and this request does not belong to it.
+    """
+    found = wires.get()
+    for notice in tuple(elsewhere) if found is None else ():
+        notice("a request of a wrapped client")
+    return found

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from playhead.kernel.session import World
 
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
     from playhead.trace.events import ErrorInfo
     from playhead.trace.types import ToolSpec
     from playhead.trace.values import JsonValue
+
+log = logging.getLogger("playhead")
+GIVE_CONTEXT: Final = (
+    "if the program does that, it is not recorded: start its threads with contextvars.copy_context().run"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +57,22 @@ class CallBody(Protocol):
 class ProgramWorld(World):
     """The live world."""
 
+    _noticed = False
+
     def begin(self, session: Session) -> None:
         """Take the session of the run."""
+
+    def notice(self, what: str) -> None:
+        """Take what is called outside of the run, in a thread or task without its context: say so, once.
+
+        Raises:
+            Halted: in a replay, where nothing real may be called.
+        """
+        if not self._noticed:
+            self._noticed = True
+            log.warning(
+                "%s is called outside of the recorded program that runs in this process; %s", what, GIVE_CONTEXT
+            )
 
     def changed(self, owner: str, wire: WireRequest) -> WireRequest:  # noqa: ARG002 - replays use it
         """Return a request as it is sent."""

@@ -36,6 +36,9 @@ direct_calls: Final[ContextVar[Callable[[FunctionTool, tuple[Any, ...], dict[str
 )
 """Makes the call when a program calls a tool as the function that it was; None outside recorded programs."""
 
+elsewhere: Final[list[Callable[[str], object]]] = []
+"""Told what is called outside of recorded programs while such a program runs in this process."""
+
 
 class FunctionTool:
     """A Python function as a tool. Still callable as the function it was."""
@@ -52,6 +55,8 @@ class FunctionTool:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - the function's own signature
         """Call the function itself; inside a recorded program, as a tool call of the program."""
         record = direct_calls.get()
+        for notice in tuple(elsewhere) if record is None else ():
+            notice(f"the tool {self.spec.name}")
         return self.function(*args, **kwargs) if record is None else record(self, args, kwargs)
 
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> ErrorInfo | None:

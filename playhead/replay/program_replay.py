@@ -15,7 +15,7 @@ from playhead.diagnose.recording import Recording
 from playhead.errors import ReplayError, UnrecordedCallError, UsageError, nearest
 from playhead.instrument import formats
 from playhead.instrument.seam import Halted
-from playhead.instrument.worlds import ProgramWorld
+from playhead.instrument.worlds import GIVE_CONTEXT, ProgramWorld
 from playhead.kernel import checks
 from playhead.kernel.session import RunContext
 from playhead.replay.calls import read_past
@@ -120,6 +120,10 @@ class ReplayedProgram(ProgramWorld):
     def begin(self, session: Session) -> None:
         """Take the session of the run."""
         self._root = session
+
+    def notice(self, what: str) -> None:
+        """Stop: nothing real may be called, and nothing was recorded of this."""
+        self._stop(UnrecordedCallError(f"{what} is called outside of the program; {GIVE_CONTEXT}"))
 
     def changed(self, owner: str, wire: WireRequest) -> WireRequest:
         """Return a request with the overrides of its agent."""

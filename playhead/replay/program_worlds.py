@@ -9,7 +9,7 @@ from playhead.diagnose.diff_values import differences
 from playhead.diagnose.divergence import Divergence
 from playhead.errors import RecordingEndedError, UnrecordedCallError
 from playhead.instrument.seam import Halted, Served
-from playhead.instrument.worlds import ProgramWorld
+from playhead.instrument.worlds import GIVE_CONTEXT, ProgramWorld
 from playhead.kernel.outcome import Outcome
 from playhead.replay.strands import Entry, strands_of
 from playhead.trace.events import (
@@ -69,6 +69,10 @@ class FrozenProgram(ProgramWorld):
     def begin(self, session: Session) -> None:
         """Take the session of the run."""
         self._root = session
+
+    def notice(self, what: str) -> None:
+        """Stop: nothing real may be called, and nothing was recorded of this."""
+        self._stop(UnrecordedCallError(f"{what} is called outside of the program; {GIVE_CONTEXT}"))
 
     def answer(self, act: Act) -> Served:
         """Return the recorded answer to a request."""
@@ -130,6 +134,8 @@ class FrozenProgram(ProgramWorld):
         found = list(self._found)
         if self._stopped is None:
             found += self._missing()
+        elif not found and not isinstance(self._stopped, RecordingEndedError):
+            found.append(Divergence("root", "outside of the program", str(self._stopped), None, None, None))
         return tuple(sorted(found, key=lambda each: (each.seq is None, each.seq or 0)))
 
     def _missing(self) -> Iterator[Divergence]:

@@ -392,3 +392,20 @@ def test_the_command_line_runs_a_program_again(tmp_path: Path, monkeypatch: pyte
     code, said = command("replay", "latest", "--program", "ourapp:billing", "--system-prompt", "Be long.")
     assert (code, "verdict   same" in said) == (0, True)
     assert command("reproduce", "latest", "--program", "ourapp:biling")[0] == 2
+
+
+def test_what_no_run_owns_is_said_when_recorded_and_refused_in_a_replay(caplog: pytest.LogCaptureFixture) -> None:
+    """A thread without the run's context is nobody's: the recording warns once, and a replay runs nothing of it."""
+
+    @recorded
+    def spread() -> list[str]:
+        with ThreadPoolExecutor(1) as pool:
+            return [pool.submit(lookup, key).result() for key in "ab"]
+
+    assert spread() == ["a is 42", "b is 42"]
+    assert [each.message for each in caplog.records if "copy_context" in each.message] == [caplog.records[0].message]
+    outcome = reproduced(spread)
+    assert not outcome.identical
+    assert "the tool lookup is called outside of the program" in outcome.divergences[0].what
+    replay = playhead.load_recording("latest").replay_sync(program=spread)
+    assert (replay.verdict, RAN) == ("inconclusive", ["a", "b"])
