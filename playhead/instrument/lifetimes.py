@@ -65,6 +65,9 @@ class Lifetime:
             session.emit_start(self._started, "agent", "", self._record_left)
         except RunEndedError as ended:
             raise Halted(str(ended)) from ended
+        if session.parent is None:
+            elsewhere.append(self.scope.world.notice)
+            self._open.callback(elsewhere.remove, self.scope.world.notice)
         session.at.begin(session.run.recorder.clock.now_us())
         session.messages.define_tools(())
         session.reach(KernelState(task_id=session.run.run_id, strategy=session.header.strategy))

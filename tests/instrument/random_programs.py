@@ -1,0 +1,193 @@
+"""Random programs: trees of requests, streams, tools, facts, errors, retries, nested programs, tasks and threads."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import httpx2
+import openai
+
+from playhead import recorded, tool
+from playhead.instrument import facts
+from tests.instrument.chatting import Chat, says
+
+LEAVES = ("ask", "ask", "stream", "other", "flaky", "refused", "read", "write", "fail", "fact")
+RAN: list[str] = []
+"""The bodies that ran."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A part of a program."""
+
+    kind: str
+    key: str = ""
+    parts: tuple[Node, ...] = ()
+
+
+@dataclass
+class Servers:
+    """What the model answers: by key, and for keys that begin with `v` another answer each time."""
+
+    failed: set[str] = field(default_factory=set)
+    count: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.chats = [Chat(self._answer), Chat(self._answer)]
+
+    @property
+    def asked(self) -> int:
+        """The requests that reached a server."""
+        return sum(len(each.asked) for each in self.chats)
+
+    def _answer(self, body: dict[str, Any]) -> Any:
+        key = str(body["messages"][-1]["content"])
+        with self.lock:
+            self.count += 1
+            if key.startswith("flaky") and key not in self.failed:
+                self.failed.add(key)
+                return httpx2.Response(500, headers={"retry-after-ms": "1"}, text="{}")
+        if key.startswith("refused"):
+            return httpx2.Response(
+                400, headers={"content-type": "application/json"}, text='{"error": {"message": "no"}}'
+            )
+        return says(f"{key} {self.count if ' v' in key else ''}")
+
+
+SERVERS = Servers()
+JITTER = random.Random(0)
+
+
+@tool(read_only=True)
+def read(key: str) -> str:
+    """Read."""
+    RAN.append(key)
+    return f"{key} {len(RAN) if key.startswith('v') else ''}"
+
+
+@tool
+def write(key: str) -> dict:
+    """Write."""
+    RAN.append(key)
+    return {"wrote": key}
+
+
+@tool
+def fail(key: str) -> str:
+    """Fail."""
+    RAN.append(key)
+    raise LookupError(key)
+
+
+@tool
+async def read_later(key: str) -> str:
+    """Read, as a coroutine."""
+    await pause()
+    RAN.append(key)
+    return key
+
+
+async def pause() -> None:
+    """Let others take their turns."""
+    for _ in range(JITTER.randrange(4)):
+        await asyncio.sleep(0)
+
+
+def made(rng: random.Random, depth: int = 5) -> Node:
+    """Return a random program."""
+    inner = ("seq", "gather", "gather", "nested", "threads")
+    kind = rng.choice(inner[:3] if depth == 5 else (*inner, *LEAVES) if depth else LEAVES)
+    key = rng.choice(("a", "b", "c", "d", "e", "va"))
+    if kind == "threads":
+        return Node(
+            kind, parts=tuple(Node(rng.choice(("read", "write", "ask")), key) for _ in range(rng.randint(2, 4)))
+        )
+    if kind in {"seq", "gather", "nested"}:
+        return Node(kind, key, tuple(made(rng, depth - 1) for _ in range(rng.randint(1, 4))))
+    return Node(kind, key)
+
+
+def planted(rng: random.Random, node: Node) -> Node:
+    """Return the program with one leaf that does something with another key."""
+    if not node.parts:
+        return replace(node, kind="read", key="planted")
+    place = rng.randrange(len(node.parts))
+    parts = (*node.parts[:place], planted(rng, node.parts[place]), *node.parts[place + 1 :])
+    return replace(node, parts=parts)
+
+
+async def run(node: Node) -> Any:  # noqa: PLR0911 - one for each kind
+    """Run a part of a program."""
+    await pause()
+    if node.kind == "seq":
+        return [await run(each) for each in node.parts]
+    if node.kind == "gather":
+        return list(await asyncio.gather(*map(run, node.parts)))
+    if node.kind == "nested":
+        return await nested([encoded(each) for each in node.parts])
+    if node.kind == "threads":
+        with ThreadPoolExecutor(2) as pool:
+            futures = [pool.submit(contextvars.copy_context().run, leaf, each) for each in node.parts]
+            return await asyncio.to_thread(lambda: [each.result() for each in futures])
+    if node.kind in {"ask", "other", "flaky", "refused"}:
+        return await ask(node)
+    if node.kind == "stream":
+        chunks = await SERVERS.chats[0].acreate(asking(node), stream=True)
+        return "".join([chunk.choices[0].delta.content or "" async for chunk in chunks])
+    return await read_later(node.key) if node.key == "d" else leaf(node)
+
+
+async def ask(node: Node) -> str:
+    """Ask one of the models; a refused request is the SDK's own error."""
+    chat = SERVERS.chats[node.kind == "other"]
+    try:
+        return str((await chat.acreate(asking(node))).choices[0].message.content)
+    except openai.BadRequestError as error:
+        return f"refused: {error.status_code}"
+
+
+def asking(node: Node) -> list[dict[str, Any]]:
+    """Return the messages of a request."""
+    return [{"role": "user", "content": f"{node.kind} {node.key}"}]
+
+
+def leaf(node: Node) -> Any:
+    """Run a part that does not wait."""
+    if node.kind == "fact":
+        return facts.ask("fact", lambda: JITTER.randrange(2))
+    if node.kind == "ask":
+        return str(SERVERS.chats[0].create(asking(node)).choices[0].message.content)
+    try:
+        return {"read": read, "write": write, "fail": fail}.get(node.kind, read)(node.key)
+    except LookupError as error:
+        return f"failed: {error}"
+
+
+def encoded(node: Node) -> list[Any]:
+    """Return a program as JSON."""
+    return [node.kind, node.key, [encoded(each) for each in node.parts]]
+
+
+def decoded(given: list[Any]) -> Node:
+    """Return a program from its JSON."""
+    kind, key, parts = given
+    return Node(kind, key, tuple(map(decoded, parts)))
+
+
+@recorded
+async def nested(parts: list) -> Any:
+    """Run parts, as a program of its own."""
+    return [await run(decoded(each)) for each in parts]
+
+
+@recorded
+async def program(node: list) -> Any:
+    """Run a whole program."""
+    return await run(decoded(node))
