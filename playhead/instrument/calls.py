@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import builtins
 import inspect
-from ast import literal_eval
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-
-from pydantic import TypeAdapter
 
 from playhead.errors import RunEndedError, ToolCallError
 from playhead.instrument.exchanges import WirePort
@@ -22,7 +18,7 @@ from playhead.kernel.outcome import Outcome
 from playhead.kernel.session import ToolContext
 from playhead.kernel.state import PlannedCall
 from playhead.trace.types import ToolCall
-from playhead.trace.values import from_json, to_json
+from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,7 +35,7 @@ class Body:
     """The body of one call, and what became of it."""
 
     spec: ToolSpec
-    function: Callable[..., Any]
+    function: Any
     """The user's function, for the types of its results and errors."""
     start: Callable[[ToolContext], Any]
     """Runs it with its arguments; returns its value, or an awaitable of it."""
@@ -190,42 +186,9 @@ def _value(scope: Scope, body: Body, completed: ToolCallCompleted) -> Any:  # no
             raise body.error
         return body.value
     scope.require_running()
-    if completed.ok:
-        return restored(body.function, completed.result)
-    error = completed.error
-    if error is None or not completed.end.body_ran:  # a killswitch or an approver kept the body from running
-        raise ToolCallError(f"{body.spec.name}: {'it did not run' if error is None else error.message}")
-    raise _raised(body.function, error)
-
-
-def restored(function: Callable[..., Any], result: JsonValue) -> Any:  # noqa: ANN401 - the function's own
-    """Return a recorded result as the function returned it: of the annotated type where there is one."""
-    try:
-        returned = inspect.signature(function, eval_str=True).return_annotation
-    except Exception:  # noqa: BLE001 - an annotation may be any expression
-        returned = inspect.Signature.empty
-    return restored_as(returned, from_json(result))
-
-
-def restored_as(annotation: Any, value: Any) -> Any:  # noqa: ANN401 - of the annotated type
-    """Return a value from a recording as an annotation has it; as it is, where that is no type of pydantic's."""
-    if annotation is inspect.Parameter.empty or type(value) is annotation:
-        return value
-    try:
-        return TypeAdapter(annotation).validate_python(value)
-    except Exception:  # noqa: BLE001 - of any type
-        return value
-
-
-def _raised(function: Callable[..., Any], error: ErrorInfo) -> BaseException:
-    """Return a recorded exception as an instance of its class, where the function's module or Python knows the class."""
-    known = getattr(function, "__globals__", {}).get(error.type, getattr(builtins, error.type, None))
-    if isinstance(known, type) and issubclass(known, Exception):
-        try:
-            return known(literal_eval(error.message) if known is KeyError else error.message)  # its text is a repr
-        except Exception:  # noqa: BLE001 - it takes other arguments
-            return ToolCallError(f"{error.type}: {error.message}")
-    return ToolCallError(f"{error.type}: {error.message}")
+    if not completed.end.body_ran:  # a killswitch or an approver kept it from running
+        raise ToolCallError(f"{body.spec.name}: {completed.observation()}")
+    return scope.world.returned(body, completed)
 
 
 @contextmanager

@@ -43,8 +43,6 @@ class Lifetime:
     ) -> None:
         """Make a lifetime; `ending` makes the last event, `on_left` is called when the function is abandoned."""
         self.scope = Scope(session, world)
-        self.execution: Execution | None = None
-        """How it ended; None while it runs."""
         self._started, self._ending, self._on_left = started, ending, on_left
         self._value: Any = None
         self._leaving: list[Task] = []
@@ -118,8 +116,7 @@ class Lifetime:
             session.terminate("parent_ended", failed=True)
         state = session.state
         assert state is not None  # noqa: S101 - set at the start
-        reached = finish(session, close_state(state, session), error, self._ending)
-        self.execution = reached or self.execution
+        finish(session, close_state(state, session), error, self._ending)
         for each in self._leaving:
             each.call_off()
 
@@ -133,8 +130,7 @@ class Lifetime:
             record()
 
     def _stopped(self) -> RunEndedError:
-        ended = self.scope.session.termination
-        assert ended is not None  # noqa: S101 - `_end` was called
+        ended: Any = self.scope.session.termination  # set by `_end`
         why = ended.because or ended.error or ended.reason
         return RunEndedError(f"{ended.source} ended {self.scope.session.header.name}: {why}")
 
@@ -154,7 +150,7 @@ class Lifetime:
     def _record_left(self) -> None:
         """Record the end of the abandoned function."""
         session = self.scope.session
-        self.execution = abandoned_execution(session)
-        session.emit_left(session.snapshot(self.execution.state))
+        reached = abandoned_execution(session)
+        session.emit_left(session.snapshot(reached.state))
         session.at.enter_iteration(None)
-        session.emit_left(self._ending(self.execution))
+        session.emit_left(self._ending(reached))

@@ -27,10 +27,11 @@ from playhead.kernel import checks
 from playhead.kernel.execution import strategy_used
 from playhead.kernel.guards import check_guards
 from playhead.kernel.lifecycle.signals import ended_by_signals, forget, reachable, require_own_process
+from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.opening import open_session
 from playhead.kernel.strategies.base import Strategy
 from playhead.trace import VERSION
-from playhead.trace.clock import Clock, SystemClock
+from playhead.trace.clock import SystemClock
 from playhead.trace.events import AgentCompleted, AgentStarted, RunCompleted, RunStarted
 from playhead.trace.format import FORMAT, new_run_id
 from playhead.trace.recorder import Subscriptions
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
     from playhead.kernel.session import RunContext, Session, ToolContext
     from playhead.kernel.state import KernelState
     from playhead.trace.types import Completion, Prices, Request
+
+    Opens = Callable[[], RunContext]
+    About = Mapping[str, Any]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -106,7 +110,6 @@ class Recorded:
         name: str | None = None,
         trace: str | Path | TraceTo = DEFAULT,
         compose: Sequence[Block] = (),
-        clock: Callable[[], Clock] = SystemClock,
     ) -> None:
         """Record a function; see `recorded`."""
         update_wrapper(self, function)
@@ -114,14 +117,14 @@ class Recorded:
         """The function itself."""
         self._signature = inspect.signature(function)
         self._name = checks.checked_name(str(name or getattr(function, "__name__", "program")))
-        self._trace, self._compose, self._clock = trace, tuple(compose), clock
+        self._trace, self._compose = trace, tuple(compose)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the function
         """Call the function, and record the call as a run; inside another recorded function, as a part of that run."""
         bound = self._signature.bind(*args, **kwargs)
         scope = current_scope()
         if scope is None:
-            return self.begin(bound, self._live, ProgramWorld())
+            return self.begin(bound, self._live, ProgramWorld(), {})
         return self._below(scope, bound)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:  # noqa: ANN401 - as a function
@@ -150,23 +153,13 @@ class Recorded:
                 "compose= of a recorded function takes killswitches: hooks and policies need Playhead's own loop"
             )
         named = {tool for each in root.guards() for tool in each.tools}
-        coroutine = check_guards(root.guards(), root.models, named)
-        try:
-            coroutine.send(None)
-        except StopIteration:
-            return agent
-        raise UsageError("a killswitch of a recorded function may not wait for anything at its start")
+        run_blocking(lambda: check_guards(root.guards(), root.models, named))
+        return agent
 
     # --- a run ------------------------------------------------------------------------------------------------------
 
-    def begin(
-        self,
-        bound: inspect.BoundArguments,
-        opens: Callable[[], RunContext],
-        world: ProgramWorld,
-        **about: Any,  # noqa: ANN401 - fields of `RunStarted`
-    ) -> Any:  # noqa: ANN401 - as the function
-        """Run the function with these arguments as a run of its own; returns what calling it returns."""
+    def begin(self, bound: inspect.BoundArguments, opens: Opens, world: ProgramWorld, about: About) -> Any:  # noqa: ANN401
+        """Run the function as a run of its own; return what calling it returns. `about` are fields of `RunStarted`."""
         return self._run(bound, lambda: self._lifetime(opens(), bound, world, about))
 
     def _run(self, bound: inspect.BoundArguments, lives: Callable[[], Any]) -> Any:  # noqa: ANN401 - as the function
@@ -187,14 +180,14 @@ class Recorded:
             self.agent.as_tool(),
             new_run_id(),
             Beginning(ProgramWorld(), self.agent._trace),  # noqa: SLF001 - as it was given to the agent
-            now=self._clock(),
+            now=SystemClock(),
             subscriptions=Subscriptions(),
             control=None,
         )
 
     @contextmanager
     def _lifetime(
-        self, run: RunContext, bound: inspect.BoundArguments, world: ProgramWorld, about: dict[str, Any]
+        self, run: RunContext, bound: inspect.BoundArguments, world: ProgramWorld, about: About
     ) -> Iterator[Lifetime]:
         """Record a run inside this block."""
         require_own_process()
@@ -245,8 +238,7 @@ class Recorded:
         not_json = tuple(name for name, value in bound.arguments.items() if not _is_json(value, arguments[name]))
         kept = {name: value for name, value in arguments.items() if name not in not_json}
         settings = {"function": self.reference, "arguments": kept, "not_json": list(not_json)}
-        root = self.agent.as_tool()
-        return root.declared(None).model_copy(update={"strategy_settings": settings})
+        return self.agent.as_tool().declared(None).model_copy(update={"strategy_settings": settings})
 
     # --- inside another run -----------------------------------------------------------------------------------------
 
@@ -269,12 +261,7 @@ class Recorded:
             raise UsageError(
                 f"{self._name} is a generator: call it outside of recorded functions, or leave out its @recorded"
             )
-        body = Body(
-            spec,
-            self.function,
-            lambda context: self._run(bound, lambda: lives(context)),
-            arguments,
-        )
+        body = Body(spec, self.function, lambda context: self._run(bound, lambda: lives(context)), arguments)
         return call(scope, body, is_async=inspect.iscoroutinefunction(self.function))
 
 
@@ -296,12 +283,10 @@ def _is_json(value: object, as_json: JsonValue) -> bool:
 
 def task_of(header: AgentHeader) -> str:
     """Return the task of a program's run: its only text argument, or all arguments as text."""
-    arguments = header.strategy_settings["arguments"]
-    assert isinstance(arguments, dict)  # noqa: S101 - made by `Recorded.header`
-    texts = [value for value in arguments.values() if isinstance(value, str)]
-    if "task" in arguments and isinstance(arguments["task"], str):
-        return arguments["task"]
-    return texts[0] if len(texts) == 1 and len(arguments) == 1 else scrub(as_text(arguments))
+    arguments: Any = header.strategy_settings["arguments"]
+    only = next(iter(arguments.values())) if len(arguments) == 1 else None
+    task = arguments.get("task", only)
+    return task if isinstance(task, str) else scrub(as_text(arguments))
 
 
 @overload

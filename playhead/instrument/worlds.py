@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from playhead.instrument.wire import WireRequest
     from playhead.kernel.outcome import Outcome
     from playhead.kernel.session import Session, ToolContext
-    from playhead.trace.events import ErrorInfo
+    from playhead.trace.events import ErrorInfo, ToolCallCompleted
     from playhead.trace.types import ToolSpec
     from playhead.trace.values import JsonValue
 
@@ -47,6 +47,7 @@ class CallBody(Protocol):
     """The body of a call."""
 
     spec: ToolSpec
+    function: Any
     arguments: dict[str, JsonValue]
     act: Act
 
@@ -89,6 +90,10 @@ class ProgramWorld(World):
     async def outcome(self, body: CallBody, context: ToolContext) -> Outcome:
         """Return the outcome of a call: of its body, or the recorded one."""
         return await body.run(context)
+
+    def returned(self, body: CallBody, completed: ToolCallCompleted) -> Any:  # noqa: ANN401
+        """Return or raise what the body of a call whose recorded outcome was served had returned or raised."""
+        raise NotImplementedError
 
     def value(self, act: Act, answer: Callable[[], Any]) -> Any:  # noqa: ANN401, ARG002 - any JSON value, or an awaitable of it
         """Return the answer to a question that is neither the model's nor a tool's."""

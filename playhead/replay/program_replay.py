@@ -23,6 +23,7 @@ from playhead.replay.engine import ReplayResult, notes_on_results
 from playhead.replay.loading import require_sound
 from playhead.replay.overrides import AgentOverrides, Overrides, changed_prompt
 from playhead.replay.programs import arguments_of, checked_program, perform
+from playhead.replay.restoring import returned
 from playhead.replay.serving import Answers, checked_policy, grounded_share
 from playhead.replay.strands import strands_of
 from playhead.settings import load_settings
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from playhead.kernel.outcome import Outcome
     from playhead.kernel.session import Session, ToolContext
     from playhead.replay.overrides import OverridesLike
-    from playhead.trace.events import ErrorInfo
+    from playhead.trace.events import ErrorInfo, ToolCallCompleted
     from playhead.trace.line import Record
 
 OPTIONS: Final = frozenset({"program", "args", "on_missing", "trace", "min_grounded", "on_record"})
@@ -72,7 +73,7 @@ async def replay_program(
     records: list[Record] = []
     run = _open(world, options.get("trace", DEFAULT), [records.append, *filter(None, [options.get("on_record")])])
     about = {"replay_of": recording.run_id, "replay_mode": "replay", "overrides": changes.as_json()}
-    await perform(known, bound, lambda: run, world, **about)
+    await perform(known, bound, run, world, about)
     run.recorder.seal()
     path = None if run.recorder.writer is None else run.recorder.writer.path
     own = Recording(path or Path(f"{run.run_id}.jsonl"), tuple(records), ())
@@ -158,6 +159,10 @@ class ReplayedProgram(ProgramWorld):
         except ReplayError as error:
             self._stop(error)
         return await body.run(context)
+
+    def returned(self, body: CallBody, completed: ToolCallCompleted) -> Any:  # noqa: ANN401
+        """Return or raise what the body of a served call had returned or raised."""
+        return returned(body, completed)
 
     def value(self, act: Act, answer: Callable[[], Any]) -> Any:  # noqa: ANN401, ARG002 - JSON
         """Return the recorded answer to a question; nothing is asked again."""

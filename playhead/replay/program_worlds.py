@@ -11,6 +11,7 @@ from playhead.errors import RecordingEndedError, UnrecordedCallError
 from playhead.instrument.seam import Halted, Served
 from playhead.instrument.worlds import GIVE_CONTEXT, ProgramWorld
 from playhead.kernel.outcome import Outcome
+from playhead.replay.restoring import returned
 from playhead.replay.strands import Entry, strands_of
 from playhead.trace.events import (
     AgentCompleted,
@@ -98,6 +99,10 @@ class FrozenProgram(ProgramWorld):
         ):
             context.session.bill(record.event)  # what its body spent
         return Outcome(done.ok, done.result, done.error, ended=done.ended, rung="exact")
+
+    def returned(self, body: CallBody, completed: ToolCallCompleted) -> Any:  # noqa: ANN401
+        """Return or raise what the body of a served call had returned or raised."""
+        return returned(body, completed)
 
     def value(self, act: Act, answer: Callable[[], Any]) -> Any:  # noqa: ANN401, ARG002 - JSON
         """Return the recorded answer to a question."""

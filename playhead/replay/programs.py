@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import anyio.to_thread
 
 from playhead.errors import UsageError, nearest
-from playhead.instrument.calls import restored_as
 from playhead.instrument.programs import STRATEGY, Recorded
 from playhead.instrument.seam import Halted
 from playhead.kernel.session import RunContext
 from playhead.replay.loading import require_sound
 from playhead.replay.program_worlds import FrozenProgram
 from playhead.replay.reproduction import Reproduction
+from playhead.replay.restoring import restored_as
 from playhead.trace.clock import SystemClock
 from playhead.trace.format import new_run_id
 from playhead.trace.recorder import Recorder, Subscriptions
@@ -71,14 +71,10 @@ def checked_program(recording: Recording, program: object) -> Recorded:
 
 
 async def perform(
-    program: Recorded,
-    bound: inspect.BoundArguments,
-    opens: Callable[[], RunContext],
-    world: ProgramWorld,
-    **about: Any,  # noqa: ANN401 - fields of `RunStarted`
+    program: Recorded, bound: inspect.BoundArguments, run: RunContext, world: ProgramWorld, about: Mapping[str, Any]
 ) -> None:
     """Run a program to its end, whatever it returns or raises: what it did is in the record."""
-    begin = partial(program.begin, bound, opens, world, **about)
+    begin = partial(program.begin, bound, lambda: run, world, about)
     with suppress(Exception, Halted):
         if inspect.iscoroutinefunction(program.function):
             await begin()
@@ -112,7 +108,7 @@ async def reproduce_program(
     subscriptions.add(None, world.hear)
     recorder = Recorder(SystemClock(), subscriptions=(subscriptions,))
     run = RunContext(new_run_id(), recorder, world)
-    await perform(known, bound, lambda: run, world, replay_of=recording.run_id, replay_mode="reproduce")
+    await perform(known, bound, run, world, {"replay_of": recording.run_id, "replay_mode": "reproduce"})
     divergences = world.divergences()
     return Reproduction(
         run_id=recording.run_id,

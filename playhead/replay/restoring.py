@@ -1,0 +1,58 @@
+"""Recorded values as a program had them: results and arguments of their annotated types, exceptions of their classes."""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+from ast import literal_eval
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter
+
+from playhead.errors import ToolCallError
+from playhead.trace.values import from_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playhead.instrument.worlds import CallBody
+    from playhead.trace.events import ErrorInfo, ToolCallCompleted
+    from playhead.trace.values import JsonValue
+
+
+def returned(body: CallBody, completed: ToolCallCompleted) -> Any:  # noqa: ANN401 - the function's own
+    """Return or raise what the body of a recorded call returned or raised."""
+    if completed.ok:
+        return restored(body.function, completed.result)
+    assert completed.error is not None  # noqa: S101 - it failed
+    raise _raised(body.function, completed.error)
+
+
+def restored(function: Callable[..., Any], result: JsonValue) -> Any:  # noqa: ANN401 - the function's own
+    """Return a recorded result as the function returned it: of the annotated type where there is one."""
+    try:
+        returned = inspect.signature(function, eval_str=True).return_annotation
+    except Exception:  # noqa: BLE001 - an annotation may be any expression
+        returned = inspect.Signature.empty
+    return restored_as(returned, from_json(result))
+
+
+def restored_as(annotation: Any, value: Any) -> Any:  # noqa: ANN401 - of the annotated type
+    """Return a value from a recording as an annotation has it; as it is, where that is no type of pydantic's."""
+    if annotation is inspect.Parameter.empty or type(value) is annotation:
+        return value
+    try:
+        return TypeAdapter(annotation).validate_python(value)
+    except Exception:  # noqa: BLE001 - of any type
+        return value
+
+
+def _raised(function: Callable[..., Any], error: ErrorInfo) -> BaseException:
+    """Return a recorded exception as an instance of its class, where the function's module or Python knows the class."""
+    known = getattr(function, "__globals__", {}).get(error.type, getattr(builtins, error.type, None))
+    if isinstance(known, type) and issubclass(known, Exception):
+        try:
+            return known(literal_eval(error.message) if known is KeyError else error.message)  # its text is a repr
+        except Exception:  # noqa: BLE001 - it takes other arguments
+            return ToolCallError(f"{error.type}: {error.message}")
+    return ToolCallError(f"{error.type}: {error.message}")
