@@ -121,7 +121,7 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
     if outcome.status != "closed":
         yield Line(("inconclusive: ", "bold yellow"), PARTIAL.get(outcome.status, outcome.status))
     if outcome.redacted and not outcome.identical:
-        yield Line(("inconclusive: ", "bold yellow"), "the user's redaction rules changed what was recorded")
+        yield Line(("inconclusive: ", "bold yellow"), "redaction changed what was recorded")
     for each in outcome.ambiguous:
         yield Line(("inconclusive: ", "bold yellow"), each)
     for name in outcome.not_compared:

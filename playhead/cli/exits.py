@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from playhead.diagnose.terminal import escape
+from playhead.cli.output import safe
 from playhead.errors import PlayheadError
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def exit_code(run: Callable[[], Any]) -> int:
         code, message = _explain(error)
         with contextlib.suppress(OSError):
             if os.environ.get("PLAYHEAD_DEBUG") == "1":
-                print(escape(traceback.format_exc(), keep="\n"), file=sys.stderr)  # noqa: T201 - asked for
-            print(f"playhead: {escape(message)}", file=sys.stderr)  # noqa: T201 - what a command line does
+                print(safe(traceback.format_exc(), keep="\n"), file=sys.stderr)  # noqa: T201 - asked for
+            print(f"playhead: {safe(message)}", file=sys.stderr)  # noqa: T201 - what a command line does
         return code
 
 

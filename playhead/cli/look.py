@@ -296,6 +296,8 @@ def check_rows(checked: Check) -> Iterator[Line]:
     style = "bold green" if checked.ok else "bold red"
     erased = f"{checked.erased} {'line' if checked.erased == 1 else 'lines'} erased, " if checked.erased else ""
     yield Line((f"{checked.verdict}: ", style), f"{checked.events} events, {erased}{VERDICTS[checked.verdict]}")
+    if checked.unredacted:
+        yield Line(("credentials were not redacted: ", "yellow"), "the run was recorded with redact=None")
     shown, rest = checked.problems[:SHOWN], checked.problems[SHOWN:]
     for problem in shown:
         yield Line(("!! ", "bold red"), str(problem))

@@ -60,7 +60,14 @@ def tell(found: Any, *shown: RenderableType, as_json: bool, width: int = PIPE_WI
 
 def note(text: str) -> None:
     """Write one safe line to stderr."""
-    print(escape(text), file=sys.stderr)  # noqa: T201 - what a command line does
+    print(safe(text), file=sys.stderr)  # noqa: T201 - what a command line does
+
+
+def safe(text: str, keep: str = "") -> str:
+    """Return foreign text for the terminal: without credentials, and with its control characters escaped but for `keep`."""
+    from playhead.trace.redaction import without_credentials
+
+    return escape(without_credentials(text), keep)
 
 
 def write_json(objects: Iterable[Any]) -> None:

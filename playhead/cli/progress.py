@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from playhead.cli import exits
 from playhead.cli.outcome import ending_line, result_as_json
-from playhead.cli.output import note, text_console, write_json
+from playhead.cli.output import note, safe, text_console, write_json
 from playhead.cli.reading import open_store
 from playhead.diagnose.parts import cell, dollars
 from playhead.diagnose.spending import Spent
@@ -109,7 +109,7 @@ class Progress:
     def __enter__(self) -> Self:
         """Start to show."""
         self._console.file = under = self._console.file  # this one, also when sys.stderr changes
-        printed = _Printed(under, lambda text: self._show(Line(text, whole=True)))
+        printed = _Printed(under, lambda text: self._show(Line(safe(text), whole=True)))
         self._restore.enter_context(redirect_stdout(printed))
         self._restore.enter_context(redirect_stderr(printed))
         self._restore.callback(printed.end)

@@ -86,6 +86,7 @@ class Sealed:
             return f"other-head: {self.differs}"
         said = f"{checked.verdict}: {checked.events} events"
         said += f", the kept head covers them up to {self.kept.seq}" if self.kept is not None else ""
+        said += "; credentials were not redacted" if checked.unredacted else ""
         said += f"; {checked.problems[0]}" if checked.problems and checked.verdict != "erased" else ""
         since = ", ".join(map(str, self.erased_since[:_LISTED])) + (", …" if self.erased_since[_LISTED:] else "")
         return f"{said}; erased, and not covered by a head: event {since}" if since else said
@@ -97,6 +98,7 @@ class Sealed:
             "path": str(self.checked.path),
             "verdict": "other-head" if self.differs is not None else self.checked.verdict,
             "events": self.checked.events,
+            "unredacted": self.checked.unredacted,
             "kept": None if self.kept is None else self.kept.seq,
             "differs": self.differs,
             "erased": self.now.erased,

@@ -37,6 +37,8 @@ class Check:
     """The number of events that could not be written, according to the file."""
     erased: int
     """The number of lines with content erased on request."""
+    unredacted: bool
+    """Whether the run was recorded with `redact=None`, so that credentials were written as they are."""
     problems: tuple[Problem, ...]
     """All problems, in file order. Reading stops after 1,000 problems."""
 
@@ -55,14 +57,14 @@ def check_trace(path: str | Path, head: str | None = None, expected_run: str | N
     path = Path(path).expanduser()
     problems: list[Problem] = []
     last: Record | None = None
-    run_id, events, closed = None, 0, False
+    run_id, events, closed, unredacted = None, 0, False, False
     for item in scan(path):
         if isinstance(item, Problem):
             problems.append(item)
             continue
         last, events = item, events + 1
         if isinstance(item.event, RunStarted):
-            run_id = item.event.run_id
+            run_id, unredacted = item.event.run_id, item.event.redaction == "off"
         closed = closed or isinstance(item.event, RunCompleted)
     found = last.h if last else ""
     kinds = tuple(sorted({problem.kind for problem in problems}))
@@ -73,7 +75,8 @@ def check_trace(path: str | Path, head: str | None = None, expected_run: str | N
     erased = sum(problem.kind == "erased" for problem in problems)
     if head is not None and head != found:
         verdict = "other-head"
-    return Check(path, run_id, verdict, events, found if verdict in _SOUND else None, lost, erased, tuple(problems))
+    sound = found if verdict in _SOUND else None
+    return Check(path, run_id, verdict, events, sound, lost, erased, unredacted, tuple(problems))
 
 
 _SOUND: Final = ("ok", "open", "lost-events")

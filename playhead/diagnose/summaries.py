@@ -71,6 +71,7 @@ def _(event: e.RunStarted) -> str:
     origin = f"replay of {event.replay_of}, " if event.replay_of else ""
     origin += f"resumed from {event.resumed_from}, " if event.resumed_from else ""
     origin += f"imported from {event.imported.format}, " if event.imported else ""
+    origin += "credentials not redacted, " if event.redaction == "off" else ""
     return origin + _agent(event.agent, event.task)
 
 

@@ -23,6 +23,7 @@ from playhead.replay.guards import RecordedStops
 from playhead.replay.hooks import Passed
 from playhead.replay.loading import read_reference, require_no_program, require_own, require_sound
 from playhead.replay.prefix import without_end
+from playhead.replay.redacted import markers_in
 from playhead.trace.clock import SystemClock
 from playhead.trace.format import new_run_id
 from playhead.trace.owners import is_within, tool_of
@@ -91,8 +92,8 @@ class Reproduction:
     """Whether the recording lacks answers, because it ends before the run did or is of a stopped replay. The agents'
     endings are then not compared."""
     redacted: bool
-    """Whether user-defined redaction rules were applied to the recording. If a rule changed a text that Playhead itself
-    writes or reads, the replay differs, which proves nothing."""
+    """Whether user-defined redaction rules were applied to the recording, or a divergence holds what was redacted by default.
+    If redaction changed a text that Playhead itself writes or reads, the replay differs, which proves nothing."""
     not_entered: tuple[str, ...]
     """Owners that were served as a whole and not compared: tool bodies, and agents that a killswitch ended from outside
     or during parallel calls."""
@@ -157,7 +158,7 @@ async def _reproduce(recording: Recording, agent: Agent | None, passed: Passed |
         divergences=divergences,
         status=recording.status,
         cut_short=cut_short,
-        redacted=recording.header.redacted,
+        redacted=recording.header.redacted or any(markers_in([each.expected, each.actual]) for each in divergences),
         not_entered=tuple(sorted(set(world.races.inside.values()))),
         raced=tuple(sorted(world.races.until)),
         not_compared=tuple(sorted(follower.comparison.not_compared)),

@@ -69,7 +69,7 @@ def said(check: Check) -> list[tuple[str, int]]:
 def test_a_sound_file(path: Path, content: bytes, head: str):
     """A closed, unchanged trace is ok and everything about it is told; one without an end is open."""
     path.write_bytes(content)
-    assert check_trace(str(path)) == Check(path, "run", "ok", COUNT, head, 0, 0, ())
+    assert check_trace(str(path)) == Check(path, "run", "ok", COUNT, head, 0, 0, False, ())
     record(path.with_name("open.jsonl"), thoughts(COUNT)[:-1])
     check = check_trace(path.with_name("open.jsonl"))
     assert (check.verdict, check.ok) == ("open", False)

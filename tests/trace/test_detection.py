@@ -1,0 +1,178 @@
+"""Credentials are found by their formats, and what is none is left alone."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.redaction import left_in, lines_of, made, ordinary_lines, surrounded
+from playhead.trace import detection, parameters
+from playhead.trace.detection import Found, compiled, find, may_hold
+from playhead.trace.redaction import Redactor, without_credentials
+from tests.proving import bound, sample
+
+AWS = "AKIAIOSFODNN7EXAMPLE"
+GITHUB = "ghp_" + "a1B2c3D4e5F6" * 3
+RULES = tomllib.loads(Path(detection.__file__).with_name("credentials.toml").read_text(encoding="utf-8"))["rules"]
+
+
+def test_the_rules() -> None:
+    """There are more than 100 formats; each has a public source, RE2 accepts each expression, and a keyword occurs in each find."""
+    assert len({rule["name"] for rule in RULES}) > 150
+    assert all(re.fullmatch("[a-z0-9-]+", rule["name"]) and rule["source"].startswith("https://") for rule in RULES)
+    allowed = {
+        "name",
+        "keywords",
+        "expression",
+        "assigned",
+        "names",
+        "entropy",
+        "length",
+        "digits",
+        "mixed",
+        "open",
+        "unless",
+    }
+    assert {field for rule in RULES for field in rule} == {*allowed, "not_named", "source"}
+    for rule in detection._rules():
+        assert list(rule.spans(b"nothing to see")) == []
+        for expression in filter(None, (rule._unless, rule._not_named)):
+            assert compiled(expression)
+
+
+def test_recall() -> None:
+    """Of credentials made by the documented formats of 196 kinds at least 95 % are found, and so is every public example."""
+    rng, missed, forms = random.Random(29), 0, lines_of("credential_formats.txt")
+    for form in forms * sample(20, 1):
+        value, parts = made(form, rng)
+        text = surrounded(form, value, rng)
+        assert may_hold(text.encode()) or not find(text)
+        missed += left_in(text, parts)
+    assert missed / (len(forms) * sample(20, 1)) < 0.05
+    assert [
+        line for line in lines_of("credential_vectors.txt") if not find(line.replace("\\n", "\n").partition("\t")[2])
+    ] == []
+
+
+def test_ordinary_lines_are_left_alone() -> None:
+    """Of 2,500 lines with hashes, UUIDs, base64, counts and source code at most 1 % are changed."""
+    lines = list(ordinary_lines())
+    assert len(lines) > 1500
+    assert sum(bool(find(line)) for line in lines) / len(lines) <= 0.01
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (f"x = {AWS}", (AWS, "aws-access-key-id")),
+        (f"a\n{AWS}", (AWS, "aws-access-key-id")),
+        (json.dumps(f"a\n{AWS}"), (AWS, "aws-access-key-id")),
+        (json.dumps(json.dumps(f"\t{GITHUB}\n")), (GITHUB, "github-token")),
+        (f"https://x/?key%3D{GITHUB}%26a", (GITHUB, "github-token")),
+        (f"\x1b[31m{AWS}\x1b[0m", (AWS, "aws-access-key-id")),
+        (f"é😀 {AWS} 😀", (AWS, "aws-access-key-id")),
+        (f"\ud800{AWS}", (AWS, "aws-access-key-id")),
+        (f"KEY_{AWS}", (AWS, "aws-access-key-id")),
+        ("postgres://ann:hunter2x@db/shop", ("hunter2x", "url-password")),
+        ('{\\"password\\": \\"Tr0ub4dor&3\\"}', ("Tr0ub4dor&3", "password")),
+        ("the password for the shop is Tr0ub4dor&3", ("Tr0ub4dor&3", "password")),
+        ("DATADOG_API_KEY: '0123456789abcdef0123456789abcdef'", ("0123456789abcdef0123456789abcdef", "datadog-key")),
+        (f"keys: {AWS}, wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", ("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "aws-secret-access-key")),
+    ],
+)  # fmt: skip
+def test_where_it_stands(text: str, found: tuple[str, str]) -> None:
+    """After an escape, in a URL, between colours, beside letters of any script: the credential is found, and it alone."""
+    assert found in [(text[start:end], rule) for start, end, rule in find(text)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "max_tokens=1024, next_page_token: CAUQAA1b2C3d4E5f6", "token = tokenizer.encode_plus2(text)", "password: str = None",
+        'api_key = os.environ["API_KEY"]', "Authorization: Bearer <your token>", "api_key: ${{ secrets.API_KEY }}", "sk-learn-0.24",
+        "class Ed25519PrivateKey(X25519PrivateKey):", "-----BEGIN PRIVATE KEY-----", "drone built 3f786850e387550fdab836ed7e6dc881de23001b",
+        "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUQm9ndXMgY2VydGlmaWNhdGUgMTIzNDU2Nzg5MDEyMzQ=\n-----END CERTIFICATE-----",
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ9v0Yq8Q1h3H0oT4mKxW2y8zB6c5d7e9f1g3h5j7k9l ann@host", "secret: correct horse battery staple",
+    ],
+)  # fmt: skip
+def test_what_is_none(text: str) -> None:
+    """Names of variables, placeholders, public keys, hashes and words are no credentials."""
+    assert find(text) == []
+
+
+def test_specific_formats_win_and_spans_do_not_overlap() -> None:
+    """What two rules find is one credential, named by the more specific one."""
+    text = f"api_key = '{GITHUB}' and {AWS}"
+    start = text.index(GITHUB)
+    assert find(text) == [
+        Found(start, start + len(GITHUB), "github-token"),
+        Found(len(text) - len(AWS), len(text), "aws-access-key-id"),
+    ]
+
+
+class TestMarkers:
+    """What stands in place of a credential."""
+
+    def test_equal_ones_stay_equal(self) -> None:
+        """The marker of a credential is the same everywhere, and of another it is another; it says nothing about either."""
+        one, same, other = (without_credentials(f"it is {key}") for key in (GITHUB, GITHUB, GITHUB[:-1] + "x"))
+        assert one == same != other
+        assert re.fullmatch(r"it is \[redacted:github-token:[0-9a-f]{8}\]", one)
+        assert one == without_credentials(one)
+
+    def test_without_a_key(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Where no key can be kept, credentials are redacted all the same, and cannot be told apart."""
+        monkeypatch.setattr(parameters, "_key_in", lambda _: None)
+        assert without_credentials(f"{GITHUB}, {AWS}") == "[redacted:github-token], [redacted:aws-access-key-id]"
+
+    @pytest.mark.slow
+    @given(st.lists(st.sampled_from(lines_of("credential_formats.txt")), min_size=1, max_size=4), st.integers())
+    def test_redacting_twice_changes_nothing(self, forms: list[str], seed: int) -> None:
+        """A marker holds no credential, whatever is around it: a replay of a redacted run is not redacted again."""
+        rng = random.Random(seed)
+        once = without_credentials(rng.choice(("\n", " ", ", ", "=", ": ")).join(made(form, rng)[0] for form in forms))
+        assert without_credentials(once) == once
+
+    def test_by_its_name_in_an_object(self) -> None:
+        """In JSON a value is a credential by its key, and so is a key; what is around them stays."""
+        redacted = Redactor().redact(
+            {"password": "hunter2x", "user": "ann", "n": [{"Authorization": f"Bearer {GITHUB}"}], AWS: 1}
+        )
+        shown = json.dumps(redacted)
+        assert not any(secret in shown for secret in ("hunter2x", GITHUB, AWS))
+        assert [re.sub(r"[0-9a-f]{8}\]", "…", key) for key in redacted] == [
+            "password",
+            "user",
+            "n",
+            "[redacted:aws-access-key-id:…",
+        ]
+        assert redacted["user"] == "ann"
+        assert redacted["n"][0]["Authorization"].startswith("Bearer [redacted:github-token:")
+
+
+HOSTILE: dict[str, Any] = {
+    "one letter": "A", "beginnings": "AKIA", "addresses": "://a:", "names": "datadog heroku vault token secret ", "passwords": "password: ",
+    "web tokens": "eyJaaaaaaaaaa.", "keys": "-----BEGIN PRIVATE KEY-----", "markers": "[redacted:github-token:00000000] " + GITHUB,
+    "cookies": "cookie: a=b; ", "many": f"{AWS} ",
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("piece", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_text(piece: str) -> None:
+    """A hostile text takes time in proportion to its length: 1 MB less than two seconds."""
+    text = piece * (sample(1_000_000, 60_000) // len(piece))
+    find(piece)  # compiled by now
+    started = time.process_time()
+    find(text)
+    without_credentials(text[:200_000])
+    assert time.process_time() - started < bound(2)
