@@ -42,10 +42,6 @@ class Format(ABC):
         """Return the tools of a request."""
 
     @abstractmethod
-    def with_system(self, body: Json, prompt: str) -> Json:
-        """Return the body with another system prompt."""
-
-    @abstractmethod
     def completion(self, answer: Json) -> Completion | None:
         """Return the answer; None when the body holds none."""
 
@@ -57,18 +53,10 @@ class Format(ABC):
         """Return the model's name, as the provider knows it."""
         return text(wire.body.get("model"))
 
-    def with_model(self, wire: WireRequest, model: str) -> tuple[str, Json]:
-        """Return address and body with another model."""
-        return wire.url, {**wire.body, "model": model}
-
     def parameters(self, body: Json) -> Json:
         """Return the parameters, those in `options` without their container."""
         outside = {name: value for name, value in body.items() if name not in self.own and name not in self.options}
         return {**outside, **object_of(at(body, *self.options))} if self.options else outside
-
-    def place_of(self, parameter: str) -> Place:
-        """Return where a parameter is set."""
-        return (*self.options, parameter)
 
     def cap_place(self, wire: WireRequest) -> Place:
         """Return where the output cap stands, or is to be set."""

@@ -13,7 +13,6 @@ from playhead.agent.running import open_writer
 from playhead.diagnose.diff import diff_recordings
 from playhead.diagnose.recording import Recording
 from playhead.errors import ReplayError, UnrecordedCallError, UsageError, nearest
-from playhead.instrument import formats
 from playhead.instrument.seam import Halted
 from playhead.instrument.worlds import GIVE_CONTEXT, ProgramWorld
 from playhead.kernel import checks
@@ -26,6 +25,7 @@ from playhead.replay.programs import arguments_of, checked_program, perform
 from playhead.replay.restoring import returned
 from playhead.replay.serving import Answers, checked_policy, grounded_share
 from playhead.replay.strands import strands_of
+from playhead.replay.wire_changes import changed, system_of
 from playhead.settings import load_settings
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import LlmRequested, RunCompleted
@@ -133,7 +133,7 @@ class ReplayedProgram(ProgramWorld):
         if owner != "root" and model is None and not changes.model_fields_set:
             model = self._changes.model
         if changes.system_prompt is not None:
-            said = formats.system_of(wire)
+            said = system_of(wire)
             if said == self._prompts.get(self._source(owner)):
                 prompt = changed_prompt(changes.system_prompt, said or "")
             else:
@@ -141,7 +141,7 @@ class ReplayedProgram(ProgramWorld):
         if prompt is None and model is None and not changes.merged_parameters:
             return wire
         parameters = changes.merged_parameters or None
-        return formats.changed(wire, system_prompt=prompt, model=model, parameters=parameters)  # type: ignore[arg-type]
+        return changed(wire, system_prompt=prompt, model=model, parameters=parameters)  # type: ignore[arg-type]
 
     def check(self, body: CallBody, context: ToolContext) -> ErrorInfo | Outcome | None:
         """Register a call whose answer is going to be wanted."""

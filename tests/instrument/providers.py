@@ -6,7 +6,8 @@ import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from playhead.instrument.formats import read_request, system_of
+from playhead.instrument.formats import read_request
+from playhead.replay.wire_changes import system_of
 from tests.answering import answering
 from tests.instrument.wires import sse
 

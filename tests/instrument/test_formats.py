@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from playhead.compose.killswitches.output_cap import output_cap
 from playhead.errors import ModelRequestError, ModelUnavailableError, RateLimitError, UsageError
-from playhead.instrument.formats import changed, read_answer, read_request, system_of, with_cap
+from playhead.instrument.formats import read_answer, read_request, with_cap
+from playhead.replay.wire_changes import changed, system_of
 from playhead.trace.types import ImagePart, ToolCall, Usage
 from tests.instrument.wires import MESSAGE_EVENTS, chat_chunk, sse
 from tests.proving import sample
@@ -478,6 +479,17 @@ def test_another_system_prompt_takes_the_place_of_the_first(name: str) -> None:
     assert asked.body == body
     bare = changed(wire(name, {}), system_prompt="Be long.")
     assert system_of(bare) == "Be long."
+
+
+def test_only_the_first_system_message_is_another() -> None:
+    """A second one stays, and instructions come before the input's own."""
+    system = [{"role": "developer", "content": "A"}, {"role": "system", "content": "B"}]
+    chat = changed(wire("openai-chat", {"messages": system}), system_prompt="C")
+    assert chat.body == {"messages": [{"role": "developer", "content": "C"}, system[1]]}
+    responses = changed(wire("openai-responses", {"input": system}), system_prompt="C")
+    assert responses.body == {"input": [{"role": "developer", "content": "C"}, system[1]]}
+    instructed = changed(wire("openai-responses", {"instructions": "I", "input": system}), system_prompt="C")
+    assert instructed.body == {"instructions": "C", "input": system}
 
 
 @pytest.mark.parametrize("name", REQUESTS)

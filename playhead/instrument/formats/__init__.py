@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from playhead.errors import ModelError, ModelRequestError, ModelUnavailableError, RateLimitError, UsageError
+from playhead.errors import ModelError, ModelRequestError, ModelUnavailableError, RateLimitError
 from playhead.instrument.formats.anthropic_messages import AnthropicMessages
 from playhead.instrument.formats.genai import GenerateContent
 from playhead.instrument.formats.ollama_chat import OllamaChat
@@ -13,7 +13,6 @@ from playhead.instrument.formats.openai_chat import OpenAIChat
 from playhead.instrument.formats.openai_responses import OpenAIResponses
 from playhead.instrument.reading import at, events, objects, parsed, placed, text
 from playhead.instrument.wire import WireAnswer, WireRequest
-from playhead.trace.types import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -29,8 +28,6 @@ FORMATS: Final[tuple[Format, ...]] = (
     OllamaChat(),
     GenerateContent(),
 )
-_CAPS: Final = frozenset({"max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "num_predict"})
-"""The names of the output cap; each means the cap in every format."""
 _LONGEST: Final = 300
 """Characters of an error message that are kept."""
 
@@ -67,54 +64,13 @@ def read_answer(wire: WireRequest, status: int, headers: Mapping[str, str], body
     return WireAnswer(completion, whole and completion is not None, refused)
 
 
-def system_of(wire: WireRequest) -> str | None:
-    """Return the system prompt; None when there is none."""
-    first = next(iter(wire.messages), None)
-    return text_of(first.content) if first is not None and first.role == "system" else None
-
-
-def changed(
-    wire: WireRequest,
-    *,
-    system_prompt: str | None = None,
-    model: str | None = None,
-    parameters: Mapping[str, JsonValue] | None = None,
-) -> WireRequest:
-    """Return the request with something changed; what is None stays.
-
-    Args:
-        wire: the request.
-        system_prompt: another system prompt.
-        model: the name as the provider knows it, or `provider/model` with the provider of the wire format.
-        parameters: parameters to set; None as a value removes one.
-
-    Raises:
-        UsageError: the model is of a provider with another wire format.
-    """
-    body = wire.body if system_prompt is None else wire.format.with_system(wire.body, system_prompt)
-    for name, value in (parameters or {}).items():
-        body = placed(body, wire.format.cap_place(wire) if name in _CAPS else wire.format.place_of(name), value)
-    url, body = (wire.url, body) if model is None else _with_model(_with_body(wire, body), model)
-    return _with_body(wire, body, url)
-
-
 def with_cap(wire: WireRequest, tokens: int) -> WireRequest:
     """Return the request with this output cap, in tokens."""
-    return _with_body(wire, placed(wire.body, wire.format.cap_place(wire), tokens))
+    return with_body(wire, placed(wire.body, wire.format.cap_place(wire), tokens))
 
 
-def _with_model(wire: WireRequest, model: str) -> tuple[str, Json]:
-    provider, slash, name = model.partition("/")
-    if slash and provider != wire.format.provider:
-        own = wire.format.provider
-        raise UsageError(
-            f"the program speaks {own}'s wire format, so its model cannot become {model!r}; if that server knows it by "
-            f"this name, write '{own}/{model}'"
-        )
-    return wire.format.with_model(wire, name if slash else model)
-
-
-def _with_body(wire: WireRequest, body: Json, url: str | None = None) -> WireRequest:
+def with_body(wire: WireRequest, body: Json, url: str | None = None) -> WireRequest:
+    """Return the request with another body, at another address."""
     raw = wire.raw if body is wire.body else json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
     return WireRequest(wire.format, url or wire.url, body, raw)
 

@@ -55,10 +55,6 @@ class AnthropicMessages(Format):
         """Return the tools."""
         return (tool(each, "input_schema") for each in objects(body.get("tools")))
 
-    def with_system(self, body: Json, prompt: str) -> Json:
-        """Return the body with this prompt."""
-        return {**body, "system": prompt}
-
     def completion(self, answer: Json) -> Completion | None:
         """Return the message."""
         blocks = objects(answer.get("content"))

@@ -39,10 +39,6 @@ class GenerateContent(Format):
         found = self.path.search(wire.url)
         return found["model"] if found else ""
 
-    def with_model(self, wire: WireRequest, model: str) -> tuple[str, Json]:
-        """Return the address with another model."""
-        return self.path.sub(lambda found: f"/models/{model}:{found['method']}", wire.url), wire.body
-
     def parameters(self, body: Json) -> Json:
         """Return the parameters; the output cap under a name that budgets know."""
         return {_NAMES.get(name, name): value for name, value in super().parameters(body).items()}
@@ -67,10 +63,6 @@ class GenerateContent(Format):
         for each in objects(body.get("tools")):
             for function in objects(each.get("functionDeclarations")):
                 yield tool(function, "parametersJsonSchema" if "parametersJsonSchema" in function else "parameters")
-
-    def with_system(self, body: Json, prompt: str) -> Json:
-        """Return the body with this prompt."""
-        return {**body, "systemInstruction": {**object_of(body.get("systemInstruction")), "parts": [{"text": prompt}]}}
 
     def completion(self, answer: Json) -> Completion | None:
         """Return the first candidate."""

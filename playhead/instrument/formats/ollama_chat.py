@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from playhead.trace.types import Message, ToolCall
     from playhead.trace.values import JsonValue
 
-_BESIDE = {"format", "keep_alive", "logprobs", "shift", "think", "top_logprobs", "truncate"}
-"""Parameters beside `options`."""
-
 
 class OllamaChat(OpenAIChat):
     """`POST …/api/chat`; tools are written as in OpenAI's format."""
@@ -46,10 +43,6 @@ class OllamaChat(OpenAIChat):
                 tool_call_id=text(each.get("tool_call_id")) or None,
                 name=text(each.get("tool_name")) or None,
             )
-
-    def place_of(self, parameter: str) -> Place:
-        """Return where a parameter is set."""
-        return (parameter,) if parameter in _BESIDE else ("options", parameter)
 
     def completion(self, answer: Json) -> Completion | None:
         """Return the message."""

@@ -46,13 +46,6 @@ class OpenAIChat(Format):
         for each in objects(body.get("tools")):
             yield tool(object_of(at(each, text(each.get("type")))) or each, "parameters")
 
-    def with_system(self, body: Json, prompt: str) -> Json:
-        """Return the body with this prompt in place of the system messages at its start."""
-        messages = objects(body.get("messages"))
-        old = leading(messages)
-        role = text(messages[0].get("role")) if old else "system"
-        return {**body, "messages": [{"role": role, "content": prompt}, *messages[old:]]}
-
     def cap_place(self, wire: WireRequest) -> Place:
         """Return where the output cap stands; OpenAI's newer models refuse `max_tokens`, other servers know only that."""
         place = super().cap_place(wire)
@@ -97,11 +90,6 @@ class OpenAIChat(Format):
             "model": next((model for part in parts if (model := part.get("model"))), None),
         }
         return answer, finish is not None
-
-
-def leading(messages: list[Json]) -> int:
-    """Return how many system messages stand at the start."""
-    return next((n for n, each in enumerate(messages) if ROLES.get(text(each.get("role"))) != "system"), len(messages))
 
 
 def _calls(said: Json) -> tuple[ToolCall, ...]:

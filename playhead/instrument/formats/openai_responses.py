@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, ClassVar
 
-from playhead.instrument.formats.openai_chat import ROLES, leading
+from playhead.instrument.formats.openai_chat import ROLES
 from playhead.instrument.formats.pieces import call, content_of, message, tool, usage_of
 from playhead.instrument.reading import Json, Place, at, object_of, objects, text
 from playhead.instrument.wire import Format
@@ -50,12 +50,6 @@ class OpenAIResponses(Format):
     def tools(self, body: Json) -> Iterator[ToolSpec]:
         """Return the tools."""
         return (tool(each, "parameters") for each in objects(body.get("tools")))
-
-    def with_system(self, body: Json, prompt: str) -> Json:
-        """Return the body with these instructions, and without system messages at the start of its input."""
-        given = body.get("input")
-        rest = objects(given)[leading(objects(given)) :] if isinstance(given, list) else given
-        return {**body, "input": rest, "instructions": prompt}
 
     def completion(self, answer: Json) -> Completion | None:
         """Return the output."""

@@ -1,0 +1,117 @@
+"""The overrides of a replay, on a request as a wrapped client is about to send it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from playhead.compose.killswitches.output_cap import NAMES
+from playhead.errors import UsageError
+from playhead.instrument.formats import with_body
+from playhead.instrument.reading import object_of, objects, placed
+from playhead.trace.types import text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from playhead.instrument.reading import Json, Place
+    from playhead.instrument.wire import WireRequest
+    from playhead.trace.values import JsonValue
+
+_CAPS: Final = frozenset({*NAMES, "maxOutputTokens"})
+"""The names of the output cap; each means the cap in every format."""
+_BESIDE: Final = frozenset({"format", "keep_alive", "logprobs", "shift", "think", "top_logprobs", "truncate"})
+"""Parameters that Ollama takes beside its `options`."""
+
+
+def system_of(wire: WireRequest) -> str | None:
+    """Return the system prompt; None when there is none."""
+    first = next(iter(wire.messages), None)
+    return text_of(first.content) if first is not None and first.role == "system" else None
+
+
+def changed(
+    wire: WireRequest,
+    *,
+    system_prompt: str | None = None,
+    model: str | None = None,
+    parameters: Mapping[str, JsonValue] | None = None,
+) -> WireRequest:
+    """Return the request with something changed; what is None stays.
+
+    Args:
+        wire: the request.
+        system_prompt: another system prompt.
+        model: the name as the provider knows it, or `provider/model` with the provider of the wire format.
+        parameters: parameters to set; None as a value removes one.
+
+    Raises:
+        UsageError: the model is of a provider with another wire format.
+    """
+    body, url = wire.body, wire.url
+    if system_prompt is not None:
+        body = _SYSTEM_PROMPTS[wire.format.name](body, system_prompt)
+    for name, value in (parameters or {}).items():
+        body = placed(body, _place(wire, name), value)
+    if model is not None:
+        name = _own_name(wire, model)
+        if "model" in wire.format.path.groupindex:
+            url = wire.format.path.sub(lambda found: f"/models/{name}:{found['method']}", url)
+        else:
+            body = {**body, "model": name}
+    return with_body(wire, body, url)
+
+
+def _own_name(wire: WireRequest, model: str) -> str:
+    """Return a model's name as the provider of the wire format knows it."""
+    provider, slash, name = model.partition("/")
+    if not slash:
+        return model
+    if (own := wire.format.provider) != provider:
+        raise UsageError(
+            f"the program speaks {own}'s wire format, so its model cannot become {model!r}; if that server knows it by "
+            f"this name, write '{own}/{model}'"
+        )
+    return name
+
+
+def _place(wire: WireRequest, parameter: str) -> Place:
+    """Return where a parameter is set."""
+    if parameter in _CAPS:
+        return wire.format.cap_place(wire)
+    return (parameter,) if wire.format.name == "ollama" and parameter in _BESIDE else (*wire.format.options, parameter)
+
+
+def _in_messages(body: Json, prompt: str) -> Json:
+    return {**body, "messages": _with_first(objects(body.get("messages")), prompt)}
+
+
+def _in_instructions(body: Json, prompt: str) -> Json:
+    given = objects(body.get("input"))
+    if body.get("instructions") or not _begins_with_system(given):
+        return {**body, "instructions": prompt}
+    return {**body, "input": _with_first(given, prompt)}
+
+
+def _in_instruction(body: Json, prompt: str) -> Json:
+    return {**body, "systemInstruction": {**object_of(body.get("systemInstruction")), "parts": [{"text": prompt}]}}
+
+
+def _with_first(messages: list[Json], prompt: str) -> list[Json]:
+    """Return the messages with this prompt in the place of a system message at their start."""
+    if _begins_with_system(messages):
+        return [{**messages[0], "content": prompt}, *messages[1:]]
+    return [{"role": "system", "content": prompt}, *messages]
+
+
+def _begins_with_system(messages: list[Json]) -> bool:
+    return bool(messages) and messages[0].get("role") in ("system", "developer")
+
+
+_SYSTEM_PROMPTS: Final[Mapping[str, Callable[[Json, str], Json]]] = {
+    "openai-chat": _in_messages,
+    "openai-responses": _in_instructions,
+    "anthropic": lambda body, prompt: {**body, "system": prompt},
+    "ollama": _in_messages,
+    "genai": _in_instruction,
+}
+"""How a body gets another system prompt, by wire format."""
