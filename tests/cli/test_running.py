@@ -12,6 +12,7 @@ import pytest
 from playhead.diagnose.integrity import check_trace
 from playhead.replay import load_recording
 from tests.cli.command_line import playhead
+from tests.cli.conftest import saying
 from tests.mcp.serving import RAW
 from tests.mcp.test_hostile_servers import gone
 
@@ -48,6 +49,22 @@ def test_a_run_is_told_answered_and_recorded(chat: ChatServer, home: Path) -> No
     assert result.stderr.startswith(f"Playhead records runs in {path.parent}\n")
     assert check_trace(path).ok
     assert playhead("reproduce", "mine").exit_code == 0
+
+
+def test_credentials_are_shown_nowhere(chat: ChatServer, home: Path) -> None:
+    """Neither in what a tool prints or raises, nor in the lines of the run; what the model answers is the caller's own."""
+    key = "ghp_J3kLm8Qw2XyZ9aBcD4eFgH5iN6oPqR7sT1uV"
+    (home / "pack.py").write_text(
+        f"def lookup(key: str) -> str:\n    print('logged in with {key}')\n    raise ValueError('denied: {key}')\n"
+    )
+    chat.answers[0] = saying("I look it up.", lookup={"key": key})
+    result = run(chat, "--tools", "pack:lookup", "--run-id", "mine", "--no-rationale")
+    assert "logged in with [redacted:github-token:" in result.stderr
+    assert (key[4:14] in result.output, key[4:14] in (home / ".playhead/traces/mine.jsonl").read_text()) == (
+        False,
+        False,
+    )
+    assert key in str(chat.requests[1])
 
 
 def test_options_reach_the_model(chat: ChatServer, home: Path) -> None:
