@@ -381,6 +381,7 @@ TOOL_OPTIONS: Final[dict[str, list[Any]]] = {
     "cache": [False, True, 60],
     "isolate": [False],
     "untrusted": [False, True],
+    "kind": ["function", "retriever"],
 }
 SWITCHES: Final[dict[str, dict[str, list[Any]]]] = {
     "max_iterations": {"limit": [9, 8], "on_trigger": ["stop", "terminate"]},
