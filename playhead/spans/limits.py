@@ -28,10 +28,12 @@ _ESSENTIAL: Final = (
 
 def fitted(attributes: Mapping[str, Any], limit: int | None = None) -> dict[str, Any]:
     """Return the attributes with the essential ones last, which a full span keeps; above the limit, without whole groups."""
+    if limit is None:
+        return {**attributes}
     last = {name: attributes[name] for name in _ESSENTIAL if name in attributes}
     kept = {name: value for name, value in attributes.items() if name not in last} | last
     for group in _IN_GROUPS:
-        if limit is None or len(kept) <= limit - _OF_OTHERS:
+        if len(kept) <= limit - _OF_OTHERS:
             return kept
         kept = {name: value for name, value in kept.items() if not name.startswith(group)}
     return kept

@@ -116,8 +116,9 @@ class SpanThread(ToolNames):
         content, calls = self._content_of(added)
         said = self._as_shown(added, content)
         name = added.name and self._masking.tool_name(added.name, self.tool(added.name))
-        if added.tool_call_id is not None:
-            added = added.model_copy(update={"tool_call_id": self.call_id(added.tool_call_id)})
+        answered = None if added.tool_call_id is None else self.call_id(added.tool_call_id)
+        if answered != added.tool_call_id:
+            added = added.model_copy(update={"tool_call_id": answered})
         unique = self._with_own_ids(self._masking.calls(calls, self._by_name))
         return shown_message(added, name, said, unique, self._masking.image)
 
@@ -127,8 +128,12 @@ class SpanThread(ToolNames):
             return given
         return f"{given}_{hashlib.sha256(self._owner.encode()).hexdigest()[:6]}"  # short: OpenAI allows 40 characters
 
-    def _with_own_ids(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-        return tuple(call.model_copy(update={"id": self.call_id(call.id)}) for call in calls)
+    def _with_own_ids(self, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
+        """Return the calls with ids that are unique in the trace; the same object if they are that already."""
+        own = [self.call_id(call.id) for call in calls]
+        if own == [call.id for call in calls]:
+            return calls
+        return tuple(call.model_copy(update={"id": name}) for call, name in zip(calls, own, strict=True))
 
     def _as_shown(self, added: MessageAdded, content: Content) -> Content:
         """Return the content of a message, masked."""
@@ -171,8 +176,9 @@ class SpanThread(ToolNames):
     def answered(self, response: LlmResponded) -> tuple[LlmResponded, Shown]:
         """Add an answer, which messages may refer to; return it masked, and as a message."""
         said = self._masking.answer(response, self._by_name)
-        if said.tool_calls:
-            said = said.model_copy(update={"tool_calls": self._with_own_ids(said.tool_calls)})
+        calls = self._with_own_ids(said.tool_calls)
+        if calls is not said.tool_calls:
+            said = said.model_copy(update={"tool_calls": calls})
         answer = self._answers[response.request] = said, shown_answer(said)
         return answer
 
@@ -213,25 +219,26 @@ class SpanThread(ToolNames):
     def _cut(self, ranges: Sequence[Range], newest: list[int], most: int, room: int | None) -> list[int]:
         """Return the ids to show, in send order; `newest` are the last of all."""
         head = [*islice(_within(self._system, ranges), most), *islice(_within(self._user, ranges), 1)]
-        task = [*_within(self._task_ids[-1:], ranges)][:1]  # in a chat, or after examples, no first user message
-        head += [each for each in task if each not in head]
-        kept = set(head)
-        size = self._size(head)
-        for number, turn in enumerate(self._turns(newest, kept)):
-            size += self._size(turn)
-            if number and (len(kept) + len(turn) > most or (room is not None and size > room)):
+        head += islice(_within(self._task_ids[-1:], ranges), 1)  # in a chat, it is not the first user message
+        head = sorted(set(head))
+        shown, size, start = len(head), self._size(head), len(newest)
+        for number, (place, turn) in enumerate(self._turns(newest, set(head))):
+            shown, size = shown + len(turn), size + self._size(turn)
+            if number and (shown > most or (room is not None and size > room)):
                 break
-            kept.update(turn)
-        recent = set(newest)
-        return [each for each in head if each not in recent] + [each for each in newest if each in kept]
+            start = place
+        recent = newest[start:]
+        return [each for each in head if each not in recent] + recent
 
-    def _turns(self, ids: Sequence[int], shown: set[int]) -> Iterator[list[int]]:
-        """Yield the whole turns of these messages, the newest first, without the messages that are shown anyway."""
+    def _turns(self, ids: Sequence[int], head: set[int]) -> Iterator[tuple[int, list[int]]]:
+        """Yield the whole turns of these messages, the newest first, with their places, and without the head."""
         turn: list[int] = []
-        for number in reversed([each for each in ids if each not in shown]):
-            turn.append(number)
-            if self._messages[number].message["role"] != "tool":
-                yield turn
+        for place in range(len(ids) - 1, -1, -1):
+            if ids[place] in head:
+                continue
+            turn.append(ids[place])
+            if self._messages[ids[place]].message["role"] != "tool":
+                yield place, turn
                 turn = []
 
     def _size(self, ids: Iterable[int]) -> int:
