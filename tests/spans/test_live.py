@@ -414,6 +414,7 @@ def test_refused_spans_are_named_by_their_reason(
     collector.rule = _no_tools
     result = agent(tmp_path, 7).run_sync("Find it.")
     assert handle.flush(5)
+    handle.shutdown(5)  # its thread has ended then, with everything that it had to say
     assert {each.name.partition(":")[0] for each in collector.taken} == {"llm", "agent"}
     (said,) = caplog.messages
     assert said.startswith(f"run {result.run_id}: {handle.name} refused 7 spans: 422 Unprocessable")
@@ -461,6 +462,7 @@ def test_what_is_wrong_with_a_trace_is_said_by_live_export_and_by_the_command_al
     monkeypatch.undo()
     handle._start()
     assert handle.flush(5)
+    handle.shutdown(5)
     said = [each.removeprefix("run run: ") for each in caplog.messages]
     assert [each.partition(": ")[2].partition(":")[0] for each in said[:3]] == ["bad-line", "chain", "gap"]
     assert said[3].startswith("events that are part of no span")
