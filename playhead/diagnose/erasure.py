@@ -269,7 +269,8 @@ def _compressed(path: Path, content: bytes) -> bytes:
 def beside(path: Path) -> list[Path]:
     """Return the files about a run besides its trace: large values, control files, export cursors, drafts. No link is followed."""
     run_id = glob.escape(run_id_of(path))
-    patterns = (f"{run_id}.blobs/*", f"{run_id}.jsonl*.tmp", f"{FOLDER}/{run_id}/*", f".export/*/{run_id}.json")
+    exported = [f".export/*/{run_id}.{kind}" for kind in ("json", "claim")]
+    patterns = (f"{run_id}.blobs/*", f"{run_id}.jsonl*.tmp", f"{FOLDER}/{run_id}/*", *exported)
     found = chain.from_iterable(map(path.parent.glob, patterns))
     return [each for each in found if each.is_file() and not _is_linked(each, path.parent)]
 

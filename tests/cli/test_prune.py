@@ -85,7 +85,7 @@ def test_everything_about_a_run_goes(folder: Path):
     written(folder, "old", 5, size=300_000)
     written(folder, "new", 0, size=300_000)
     for run in ("old", "new"):
-        for name in (f".export/collector/{run}.json", f".control/{run}/kill"):
+        for name in (f".export/collector/{run}.json", f".export/collector/{run}.claim", f".control/{run}/kill"):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text("{}")
     (folder / "old.jsonl.0a1b2c3d.tmp").write_text("draft")
@@ -94,7 +94,7 @@ def test_everything_about_a_run_goes(folder: Path):
     assert (result.exit_code, result.stderr) == (0, "1 run, 0.3 MB removed\n")
     names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
     assert [name for name in names if "old" in name] == []
-    assert len(names) == 5
+    assert len(names) == 6
     assert not (folder / "old.blobs").exists()
     assert [json.loads(line)["run"] for line in (folder / ".heads").read_text().splitlines()] == ["new"]
 
