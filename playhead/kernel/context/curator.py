@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from playhead.errors import RunEndedError
-from playhead.kernel.meta_tools import RECALL
+from playhead.kernel.meta_tools import RECALL, is_meta
 from playhead.kernel.ports import Shown
 from playhead.kernel.state import Thread, transition
 from playhead.trace.events import ContextSynthesized, CuratorDecision
@@ -111,7 +111,7 @@ class Curator:
 
     def _shortened(self, completed: ToolCallCompleted, message: Message) -> Shown | None:
         compression, content = self._session.header.compression, message.content
-        if compression is None or not isinstance(content, str) or self._is_the_kernels(completed.tool):
+        if compression is None or not isinstance(content, str) or is_meta(self._session, completed.tool):
             return None
         text = content.removeprefix(f"Result of {completed.tool}:\n")
         if len(text) <= compression.budget:
@@ -125,13 +125,9 @@ class Curator:
 
     def _is_untrusted(self, completed: ToolCallCompleted) -> bool:
         """Return whether this result is untrusted, or a page of an untrusted one."""
-        reads_on = completed.tool == RECALL and self._is_the_kernels(completed.tool)
+        reads_on = completed.tool == RECALL and is_meta(self._session, RECALL)
         tools = self._session.toolset.items()
         return any(tool.spec.untrusted for name, tool in tools if reads_on or name == completed.tool)
-
-    def _is_the_kernels(self, tool: str) -> bool:
-        known = self._session.toolset.get(tool)
-        return known is not None and known.spec.kind == "meta"
 
     def _due(self, turns: int, tokens: int) -> tuple[int, str] | None:
         """Return how many turns stay as they are, and why the others are compacted; None if nothing is."""
