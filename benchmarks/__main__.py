@@ -17,6 +17,7 @@ NAMES = (
     "spans",
     "collecting",
     "redaction",
+    "programs",
 )
 
 

@@ -178,7 +178,7 @@ class WireExchange:
     def _requested(self) -> LlmRequested:
         scope, session, asked = self._scope, self._scope.session, self._asked
         with scope.lock:
-            _, ranges = scope.sent.ranges(self._request.messages)
+            ranges = scope.sent.ranges(self._request.messages)
             tools = session.messages.tool_ranges(self._request.tools)
         session.run.recorder.redactor.add_parameters(self._request.parameters)
         wire = Wire(
