@@ -195,7 +195,8 @@ class Redactor:
             while name in redacted:  # two keys that are now equal must not overwrite each other
                 name += "'"
             shown = self.redact(item)
-            redacted[name] = self._detected(shown, name) if isinstance(shown, str) else shown
+            named = value.get("name") if key == "value" else name  # {"name": "API_TOKEN", "value": …}
+            redacted[name] = self._detected(shown, str(named)) if isinstance(shown, str) else shown
         return redacted
 
 
