@@ -49,8 +49,9 @@ class DebriefFold:
         self.facts.pass_time(record)
         self.facts.spending.add(record)
         self._take(record.event, record)
-        call = self.facts.agent(record.owner).by_id.get(getattr(record.event, "call_id", ""))
-        entry = entry_of(record, call.event.tool if call else getattr(record.event, "tool", None))
+        fields = record.event.__dict__  # asking a model for a field that it lacks is slow
+        call = self.facts.agent(record.owner).by_id.get(fields.get("call_id", ""))
+        entry = entry_of(record, call.event.tool if call else fields.get("tool"))
         if entry is not None:
             self._enter(record, entry)
 
