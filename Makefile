@@ -98,7 +98,7 @@ build/%/.installed:
 build/frameworks/.ready: pyproject.toml
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip --quiet --disable-pip-version-check install --upgrade "pip>=25.1"
-	$(@D)/bin/python -m pip --quiet --disable-pip-version-check install --editable .[otel] --group test --group frameworks
+	$(@D)/bin/python -m pip --quiet --disable-pip-version-check install --editable .[all] --group test --group frameworks
 	@touch $@
 
 # What an end user gets: the package and its dependencies, nothing else.

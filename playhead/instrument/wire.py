@@ -50,8 +50,9 @@ class Format(ABC):
         """Return the body as it would be without streaming, and whether it is complete."""
 
     def model(self, wire: WireRequest) -> str:
-        """Return the model's name, as the provider knows it."""
-        return text(wire.body.get("model"))
+        """Return the model's name, as the provider knows it: in the path, or in the body."""
+        found = self.path.search(wire.url)
+        return (found and found.groupdict().get("model")) or text(wire.body.get("model"))
 
     def parameters(self, body: Json) -> Json:
         """Return the parameters, those in `options` without their container."""

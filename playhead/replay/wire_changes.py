@@ -54,8 +54,9 @@ def changed(
         body = placed(body, _place(wire, name), value)
     if model is not None:
         name = _own_name(wire, model)
-        if "model" in wire.format.path.groupindex:
-            url = wire.format.path.sub(lambda found: f"/models/{name}:{found['method']}", url)
+        found = wire.format.path.search(url)
+        if found and found.groupdict().get("model"):
+            url = url[: found.start("model")] + name + url[found.end("model") :]
         else:
             body = {**body, "model": name}
     return with_body(wire, body, url)

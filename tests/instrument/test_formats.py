@@ -505,6 +505,21 @@ def test_another_model_is_named_as_the_provider_knows_it(name: str) -> None:
         changed(asked, model="mistral/large")
 
 
+VERTEX = "https://x-aiplatform.googleapis.com/v1/projects/p/locations/x/publishers/anthropic/models/claude-5:rawPredict"
+
+
+def test_a_model_in_the_path_is_read_and_changed() -> None:
+    """Anthropic's models on Vertex AI stand in the path, as Gemini does."""
+    asked = wire("anthropic", {"anthropic_version": "vertex-2023-10-16", "messages": []}, VERTEX)
+    assert asked.model == "anthropic/claude-5"
+    other = changed(asked, model="claude-6")
+    assert (other.model, other.url, other.raw) == (
+        "anthropic/claude-6",
+        VERTEX.replace("claude-5", "claude-6"),
+        asked.raw,
+    )
+
+
 @pytest.mark.parametrize("name", REQUESTS)
 def test_parameters_are_set_where_the_format_has_them(name: str) -> None:
     """The output cap by any of its names; None removes a parameter."""

@@ -26,11 +26,11 @@ _APART = {"tool_use", "tool_result", "thinking", "redacted_thinking"}
 
 
 class AnthropicMessages(Format):
-    """`POST …/v1/messages`."""
+    """`POST …/v1/messages`, and `…:rawPredict` of Vertex AI, whose model stands in the path."""
 
     name = "anthropic"
     provider = "anthropic"
-    path = re.compile(r"/v1/messages$")
+    path = re.compile(r"/v1/messages$|/publishers/anthropic/models/(?P<model>[^/:]+):(rawPredict|streamRawPredict)$")
     own = frozenset({"model", "messages", "system", "tools", "stream"})
     caps: ClassVar[tuple[Place, ...]] = (("max_tokens",),)
 

@@ -17,7 +17,6 @@ from playhead.trace.values import as_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playhead.instrument.wire import WireRequest
     from playhead.trace.types import Message, ToolCall, ToolSpec
 
 
@@ -29,15 +28,10 @@ class GenerateContent(Format):
 
     name = "genai"
     provider = "gemini"
-    path = re.compile(r"/models/(?P<model>[^/:]+):(?P<method>generateContent|streamGenerateContent)$")
+    path = re.compile(r"/models/(?P<model>[^/:]+):(generateContent|streamGenerateContent)$")
     own = frozenset({"contents", "systemInstruction", "tools"})
     caps: ClassVar[tuple[Place, ...]] = (("generationConfig", "maxOutputTokens"),)
     options = ("generationConfig",)
-
-    def model(self, wire: WireRequest) -> str:
-        """Return the model in the path."""
-        found = self.path.search(wire.url)
-        return found["model"] if found else ""
 
     def parameters(self, body: Json) -> Json:
         """Return the parameters; the output cap under a name that budgets know."""
