@@ -18,6 +18,7 @@ NOT_RUN = {
     "docs/guides/agent": "fragments of the reference",
     "docs/guides/backtest": "needs recordings of the reader's own",
     "docs/guides/real-models": "asks a real model",
+    "docs/your-own-loop": "run in tests/instrument, with a model of its own",
     "docs/guides/record": "asks a real model",
     "docs/guides/replay-a-model-change": "asks a real model",
     "docs/guides/replay-a-prompt-change": "asks a real model",
