@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import traceback
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from playhead import Agent, PlayheadError, load_recording, tool
 from playhead.importing import import_file
 from playhead.importing.collect.collector import Collector as SpanCollector
-from playhead.testing import ScriptedModel, call, error, text
+from playhead.testing import ScriptedModel, call, text
 from playhead.trace import events as e
 from tests.cli.command_line import playhead
 from tests.importing.collecting import JSON, recorded, take
@@ -127,12 +128,19 @@ async def test_without_redaction(tmp_path: Path) -> None:
     assert ["credentials not redacted" in shown[0], "credentials were not redacted" in shown[1]] == [True, True]
 
 
+class Refused(ScriptedModel):
+    """A model whose client raises what the server said."""
+
+    async def complete(self, request: Any) -> Any:
+        raise ConnectionError(f"401: bad key {GOOGLE} in {{'X-Token': '{GITHUB}'}}")
+
+
 async def test_errors(tmp_path: Path) -> None:
-    """What a provider repeats in its error is in no message of an exception, in no cause of it, and in no byte of the trace."""
-    agent = make_agent(tmp_path, [error(f"401: bad key {GOOGLE} in {{'X-Token': '{GITHUB}'}}")])
+    """What a server repeats in its refusal is in no message of an exception, in none that led to it, and in no byte of the trace."""
+    agent = make_agent(tmp_path, Refused([]))
     with pytest.raises(PlayheadError) as raised:
         await agent.run("Go.")
-    assert left_in(str(raised.value) + repr(raised.value.__cause__)) == []
+    assert left_in("".join(traceback.format_exception(raised.value))) == []
     assert left_in(bytes_below(tmp_path)) == []
 
 

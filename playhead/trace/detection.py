@@ -131,7 +131,7 @@ def compiled(expression: str) -> Any:  # noqa: ANN401 - re2 has no types
     import re2  # noqa: PLC0415 - takes 6 ms, and reading a trace needs none
 
     options = re2.Options()
-    options.max_mem, options.log_errors = _MEMORY, False
+    options.log_errors = False
     return re2.compile(expression.encode(), options)
 
 

@@ -113,7 +113,7 @@ class Redactor:
         """Return whether `redact` may change the value in these JSON bytes; quick, without parsing."""
         if self._functions or (self.detects and may_hold(data)):
             return True
-        return any(needle in data for needle in self._needles)
+        return bool(self._needles) and any(needle in data for needle in self._needles)
 
     def redact_model(self, model: AnyModel) -> AnyModel:
         """Return a redacted copy of an event, or of a value inside it, of the same type."""

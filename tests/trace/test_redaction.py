@@ -103,6 +103,20 @@ def test_a_known_secret_is_in_no_byte(tmp_path: Path, secret: str):
     assert b"[redacted:KEY_0]" in bytes_of(tmp_path / "with")
 
 
+@pytest.mark.parametrize("credential", ["AKIAQ7D5X2NVBPLMTRWZ", "ghp_J3kLm8Qw2XyZ9aBcD4eFgH5iN6oPqR7sT1uV"])
+def test_a_detected_credential_is_in_no_byte(tmp_path: Path, credential: str):
+    """The same of what nobody named, ids and owners among it, but for what base64 hides; equal ids stay equal."""
+    recorder = recorder_of(tmp_path / "run.jsonl")
+    for event in (header(), *events_with(credential), ending()):
+        assert recorder.emit(event, f"root/{credential}@0.0" if event.kind == "fact-recorded" else "root")
+    recorder.seal()
+    assert credential.encode() not in bytes_of(tmp_path)
+    call, started = events_of(tmp_path / "run.jsonl")[4:6]
+    assert isinstance(call, e.LlmResponded)
+    assert isinstance(started, e.ToolCallStarted)
+    assert call.tool_calls[0].id == started.call_id
+
+
 def test_only_the_secret_is_replaced(tmp_path: Path):
     """What is around a secret stays: text, bytes, numbers, the numbers of the format itself, and events without one."""
     secret, clean = "1234567890", e.FactRecorded(name="g", value="nothing here")
