@@ -10,6 +10,8 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from anyio import sleep_forever
+
 from playhead.instrument.formats import read_request
 from playhead.instrument.reading import count, parsed
 from playhead.instrument.seam import current
@@ -69,8 +71,11 @@ class RecordedTransport:
         if (wires := current()) is None:
             return await self._inner.handle_async_request(request)
         asked = _asked(request, await request.aread())
-        tape = _Tape(await wires.aopen(asked), request)
+        exchange = await wires.aopen(asked)
+        tape = _Tape(exchange, request)
         try:
+            if exchange.served and exchange.served.was_cancelled and not exchange.served.status:
+                await sleep_forever()  # until the program cancels it again
             return tape.recorded(tape.served() or await self._inner.handle_async_request(tape.request(asked)))
         except BaseException as error:
             tape.end(error)
@@ -108,7 +113,7 @@ class _Tape:
         if served is None:
             return None
         if not served.status:
-            raise self._library.ConnectError(served.error or "the recorded connection failed", request=self._request)
+            raise _failure(served, self._library, self._library.ConnectError)
         stream = _stream_class(_Served, self._library)(served, self._library)
         return self._library.Response(served.status, headers=dict(served.headers), stream=stream)
 
@@ -193,11 +198,22 @@ class _Served:
         if self._served.body:
             yield self._served.body
         if self._served.error is not None:
-            raise self._library.ReadError(self._served.error)
+            raise _failure(self._served, self._library, self._library.ReadError)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        if self._served.was_cancelled:
+            yield self._served.body
+            await sleep_forever()
         for part in self:
             yield part
+
+
+def _failure(served: Served, library: Any, usual: Any) -> Any:  # noqa: ANN401
+    """Return the error that ended a recorded connection, of its own class where the library has that."""
+    kind: Any = getattr(library, served.error_type, None)
+    if not (isinstance(kind, type) and issubclass(kind, library.TransportError)):
+        kind = usual
+    return kind(served.error or "the recorded connection failed")
 
 
 @cache

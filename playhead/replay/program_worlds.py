@@ -83,8 +83,11 @@ class FrozenProgram(ProgramWorld):
         wire = answer.wire or Wire(error=answer.error.message if isinstance(answer, LlmFailed) else None)
         body = from_json(wire.body)
         known = body if isinstance(body, bytes) else str(body or "").encode()
-        broken = None if wire.error is None or wire.error.startswith("ClosedEarly:") else wire.error
-        return Served(wire.status or 0, wire.headers, known, broken)
+        kind = answer.error.type if isinstance(answer, LlmFailed) else ""
+        is_broken = wire.error is not None and kind not in ("", "ClosedEarly")
+        return Served(
+            wire.status or 0, wire.headers, known, wire.error if is_broken else None, kind if is_broken else ""
+        )
 
     async def outcome(self, body: CallBody, context: ToolContext) -> Outcome:
         """Return the recorded outcome of a call; a recorded function is entered, and its own ports are frozen."""
