@@ -17,10 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from openinference.semconv.trace import SpanAttributes as S
 from opentelemetry import trace
-from opentelemetry.sdk.resources import SERVICE_NAME, Resource
-from opentelemetry.sdk.trace import ReadableSpan, SpanLimits
+from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace import Tracer as SdkTracer
-from opentelemetry.sdk.trace import TracerProvider as SdkProvider
 from opentelemetry.sdk.trace.id_generator import IdGenerator
 from opentelemetry.trace import INVALID_SPAN, NoOpTracer, set_span_in_context
 
@@ -44,7 +42,6 @@ from playhead.trace.values import to_json
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from opentelemetry.sdk.trace import SpanProcessor
     from opentelemetry.trace import Span, Status, Tracer, TracerProvider
 
     from playhead.spans.masking import SpanOptions
@@ -60,8 +57,6 @@ _NO_START: Final = (MessageAdded, FactRecorded, KernelStateSnapshot)
 """Frequent events that start and end no span."""
 _GATHER_S: Final = 0.02
 """Seconds that the thread lets events gather: to wake it for each span would cost the agent as much as the span."""
-MAX_QUEUED: Final = 100_000
-"""Largest number of events that wait for a provider."""
 log = logging.getLogger("playhead")
 
 
@@ -162,19 +157,18 @@ _ENDED_ELSEWHERE: Final = ReadableSpan("")
 class HandedOver:
     """The export through a tracer provider of the application, which delivers the spans."""
 
-    def __init__(self, to: TracerProvider | SpanProcessor, options: SpanOptions | None = None) -> None:
+    def __init__(self, provider: TracerProvider, options: SpanOptions | None = None) -> None:
         """Prepare; no thread starts before the first run.
 
         Args:
-            to: starts and ends the spans; or a span processor, which gets them from a provider of its own.
+            provider: starts and ends the spans.
             options: what the spans show.
 
         Raises:
-            UsageError: it is neither, or the provider is not built on OpenTelemetry's SDK.
+            UsageError: it is no provider, or not built on OpenTelemetry's SDK.
         """
-        kind = type(to)
+        kind = type(provider)
         self.name, self.to = f"the application's {kind.__name__}", f"{kind.__module__}.{kind.__qualname__}"
-        provider: Any = to if hasattr(to, "get_tracer") else _provider_of(to)
         self.tracer, self.attribute_limit = _tracer_of(provider)
         self.options = options
         self.stopped = False
@@ -189,7 +183,6 @@ class HandedOver:
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self._runs: set[ApplicationSpans] = set()
-        self._lost: set[ApplicationSpans] = set()
         self._has_warned = False
 
     # --- the agent's side -------------------------------------------------------------------------------------------
@@ -206,11 +199,7 @@ class HandedOver:
 
     def put(self, spans: ApplicationSpans, records: list[Record]) -> None:
         """Let the thread end the spans that these events close."""
-        if spans in self._lost or self._events.qsize() >= MAX_QUEUED:
-            self._lost.add(spans)
-            self._warn("it takes spans too slowly", [spans])
-        else:
-            self._events.put((spans, records))
+        self._events.put((spans, records))
 
     @property
     def pending(self) -> int:
@@ -300,24 +289,16 @@ def application_provider() -> TracerProvider | None:
     return None if type(provider).__module__ == trace.__name__ else provider  # those of the API do nothing
 
 
-def _provider_of(processor: SpanProcessor) -> TracerProvider:
-    """Return a provider without limits for an application's own span processor."""
-    if not hasattr(processor, "on_end"):
-        kind = type(processor).__name__
-        raise UsageError(f"spans cannot be handed to {kind}: give a TracerProvider or a SpanProcessor")
-    resource = getattr(trace.get_tracer_provider(), "resource", None) or Resource({SERVICE_NAME: "playhead"})
-    no_limits = SpanLimits(max_span_attributes=SpanLimits.UNSET)
-    provider = SdkProvider(resource=resource, span_limits=no_limits, shutdown_on_exit=False)
-    provider.add_span_processor(processor)
-    return provider
-
-
 def _tracer_of(provider: TracerProvider) -> tuple[Tracer, int | None]:
     """Return the provider's tracer for Playhead's spans, which lets them have their own ids, and its limit of attributes.
 
     Raises:
         UsageError: the provider is not built on OpenTelemetry's SDK.
     """
+    if not hasattr(provider, "get_tracer"):
+        raise UsageError(
+            f"spans cannot be handed to {type(provider).__name__}: give a TracerProvider (with your processor)"
+        )
     inner: Any
     inner = tracer = provider.get_tracer(SCOPE.name, SCOPE.version)
     for _ in range(_WRAPPERS):  # Phoenix and Logfire wrap the SDK's tracer

@@ -16,7 +16,6 @@ from opentelemetry.trace import Link
 from playhead.spans import attributes
 from playhead.spans.documents import document_attributes
 from playhead.spans.ids import context_of, operation_of, parsed, trace_id_of
-from playhead.spans.limits import RESERVED
 from playhead.spans.masking import Masking, SpanOptions
 from playhead.spans.messages import INPUT, OUTPUT, clean
 from playhead.spans.phases import TAKEN, Phases
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
 
     from playhead.spans.messages import Shown
-    from playhead.spans.thread import Offered
     from playhead.spans.tree import Described, OpenSpan
     from playhead.trace.line import Record
     from playhead.trace.types import AgentHeader, FallbackInfo, Prices, ToolSpec
@@ -87,7 +85,7 @@ class SpanBuilder:
             options: what the spans show.
             resource: the resource of the spans; None: the environment's, the application's, or `playhead`.
             service: `service.name`, where `resource` is None.
-            attribute_limit: the number of attributes that a span can hold; None: any. Prompts are cut further to fit into it.
+            attribute_limit: the number of attributes that a span can hold; None: any.
             tree: makes the tree of the open spans; another one also starts and ends them in the application's tracing.
         """
         self.left_out = 0
@@ -155,6 +153,19 @@ class _Owner:
         return next((each for each in known if each.model == model), None)
 
 
+_NOTED: Final[Mapping[type[e.EventBase], tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    e.ApprovalDecided: (("approved",), ("by", "why")),
+    e.KillswitchFired: (("switch", "on_trigger"), ("reason",)),
+    e.ProviderFallback: (("from_model", "to_model"), ("reason",)),
+    e.RunPaused: ((), ()),
+    e.RunResumed: ((), ()),
+    e.StrategySwitched: (("from_strategy", "to_strategy"), ()),
+}
+"""Events that are events of a span, with the fields to show, and those that may quote anything."""
+_NAMES: Final = {"approval-decided": "approval", "killswitch-fired": "killswitch"}
+"""Their names on a span, where they differ from the kind."""
+
+
 class _RunSpans:
     """The open spans of a run, and its owners."""
 
@@ -170,7 +181,6 @@ class _RunSpans:
         self.tree = tree(started.run_id, trace_id, common, metadata, gen_ai=options.gen_ai)
         self._opening = Opening(started)
         self._template = attributes.of_template(started, masking)
-        self._call_owners: dict[str, str] = {}
         self._owners: dict[str, _Owner] = {}
         self._bodies: dict[str, tuple[OpenSpan, _Owner]] = {}
         """Open tool calls with their callers, by the owner that the tool's body would have."""
@@ -219,7 +229,7 @@ class _RunSpans:
         phases = Phases(name, self.tree, self._masking, home, header.strategy_declares)
         thread = ToolNames()
         if self.tree.describes:
-            thread = SpanThread(name, self._masking, self._opening, self._call_owners)
+            thread = SpanThread(name, self._masking, self._opening)
         owner = self._owners[name] = _Owner(name, home, header, path, thread, phases)
         return owner
 
@@ -278,7 +288,7 @@ class _RunSpans:
         assert isinstance(thread, SpanThread)  # noqa: S101 - where spans are described
         offered = thread.offered(event.tools)
         in_text = thread.offered((*event.tools, *event.tools_in_text)) if event.tools_in_text else offered
-        prompt = thread.prompt(event.messages, self._options.max_messages, self._room(in_text))
+        prompt = thread.prompt(event.messages, self._options.max_messages)
         owner.phases.asked(above, prompt.messages[-1].message.get("content") or "" if prompt.messages else "")
         return {
             **attributes.of_model(event.model, declared and declared.address),
@@ -286,13 +296,6 @@ class _RunSpans:
             **self._template,
             **self._masking.messages(INPUT, prompt.messages),
         }, attributes.request_metadata(event, record, prompt)
-
-    def _room(self, offered: Offered) -> int | None:
-        """Return the number of attributes for the prompt of a request; many tools leave it all to the prompt."""
-        if self.tree.attribute_limit is None:
-            return None
-        room, tools = self.tree.attribute_limit - RESERVED, len(offered.attributes)
-        return room - tools if tools < room // 2 else room
 
     def _responded(self, _record: Record, event: e.LlmResponded, owner: _Owner, now: int) -> Closed:
         answered = owner.thread.answered(event)
@@ -373,7 +376,7 @@ class _RunSpans:
     def _result_described(self, span: OpenSpan, event: e.ToolCallCompleted, *, is_shown: bool) -> dict[str, Any]:
         ended = attributes.of_result(event, is_shown=is_shown, masking=self._masking)
         return (
-            ended | document_attributes(event.result, self.tree.attribute_limit)
+            ended | document_attributes(event.result)
             if span.kind is Kind.RETRIEVER and event.ok and is_shown
             else ended
         )
@@ -387,37 +390,20 @@ class _RunSpans:
 
     # --- events of a span ---------------------------------------------------------------------------------------------
 
-    def _approval(self, _record: Record, event: e.ApprovalDecided, owner: _Owner, now: int) -> Closed:
-        span = owner.calls.get(event.call_id)
+    def _noted(self, record: Record, event: Any, owner: _Owner, now: int) -> Closed:  # noqa: ANN401 - one of `_NOTED`
+        """Add an event to the span of its call or of the agent."""
+        facts, words = _NOTED[type(event)]
+        span = owner.calls.get(event.call_id) if isinstance(event, e.ApprovalDecided) else owner.home
+        said = {name: text and self._masking.word(text) for name in words if (text := getattr(event, name)) is not None}
         if span is not None:
-            by, why = self._word(event.by), self._word(event.why)
-            noted(span, "approval", now, approved=event.approved, by=by, why=why)
-        return []
-
-    def _killswitch(self, _record: Record, event: e.KillswitchFired, owner: _Owner, now: int) -> Closed:
-        reason = self._word(event.reason)
-        noted(owner.home, "killswitch", now, switch=event.switch, reason=reason, on_trigger=event.on_trigger)
-        return []
-
-    def _fallback(self, _record: Record, event: e.ProviderFallback, owner: _Owner, now: int) -> Closed:
-        models = {"from_model": event.from_model, "to_model": event.to_model}
-        noted(owner.home, event.kind, now, reason=self._word(event.reason), **models)
-        return []
-
-    def _switched(self, record: Record, event: e.StrategySwitched, owner: _Owner, now: int) -> Closed:
-        noted(owner.home, event.kind, now, from_strategy=event.from_strategy, to_strategy=event.to_strategy)
-        return owner.phases.take(record, now)
-
-    def _paused(self, _record: Record, event: e.RunPaused | e.RunResumed, owner: _Owner, now: int) -> Closed:
-        noted(owner.home, event.kind, now)
-        return []
+            noted(
+                span, _NAMES.get(event.kind, event.kind), now, **{name: getattr(event, name) for name in facts}, **said
+            )
+        return owner.phases.take(record, now) if isinstance(event, e.StrategySwitched) else []
 
     def _handed_over(self, _record: Record, event: e.SpansHandedOver, _owner: _Owner, _now: int) -> Closed:
         self.tree.join(parsed(event.trace_id) or trace_id_of(self._started.run_id), event.attributes)
         return []
-
-    def _word(self, text: str | None) -> str | None:
-        return None if text is None else self._masking.word(text)
 
     def _phase(self, record: Record, _event: e.EventBase, owner: _Owner, now: int) -> Closed:
         return owner.phases.take(record, now)
@@ -425,6 +411,7 @@ class _RunSpans:
     _HANDLERS: ClassVar[Mapping[type[e.EventBase], Handler]] = MappingProxyType(
         {
             **dict.fromkeys(TAKEN, _phase),
+            **dict.fromkeys(_NOTED, _noted),
             e.AgentCompleted: _agent_ended,
             e.RunCompleted: _agent_ended,
             e.MessageAdded: _message_added,
@@ -435,13 +422,7 @@ class _RunSpans:
             e.ToolCallStarted: _call_started,
             e.ToolCallCompleted: _call_completed,
             e.ToolCallRepaired: _repaired,
-            e.ApprovalDecided: _approval,
-            e.KillswitchFired: _killswitch,
-            e.ProviderFallback: _fallback,
-            e.RunPaused: _paused,
             e.SpansHandedOver: _handed_over,
-            e.RunResumed: _paused,
-            e.StrategySwitched: _switched,
         }
     )
 

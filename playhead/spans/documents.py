@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 _MOST: Final = 50
 """Most documents of a result to show one by one; `output.value` has all of them."""
-_BESIDE: Final = 32
-"""Attributes of a retriever's span beside its documents, which have four each."""
 _NAMES: Final = {
     D.DOCUMENT_CONTENT: ("content", "page_content", "text"),
     D.DOCUMENT_ID: ("id", "id_", "document_id", "doc_id"),
@@ -26,17 +24,11 @@ _NAMES: Final = {
 """The usual names of each part."""
 
 
-def document_attributes(result: JsonValue, limit: int | None = None) -> dict[str, Any]:
-    """Return the attributes of the documents of a result; empty unless each element of the result is a document.
-
-    Args:
-        result: what a retriever returned.
-        limit: the number of attributes that its span can hold; None: any.
-    """
-    most = _MOST if limit is None else max(min(_MOST, (limit - _BESIDE) // len(_NAMES)), 0)
+def document_attributes(result: JsonValue) -> dict[str, Any]:
+    """Return the attributes of the documents of a retriever's result; empty unless each element of it is a document."""
     found = untagged(result)
     found = found.get("documents") if isinstance(found, dict) else found
-    documents = [_document(each) for each in found[:most]] if isinstance(found, list) else []
+    documents = [_document(each) for each in found[:_MOST]] if isinstance(found, list) else []
     if not all(documents):
         return {}
     prefix = SpanAttributes.RETRIEVAL_DOCUMENTS

@@ -11,8 +11,6 @@ from playhead.spans.messages import INPUT, OUTPUT
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-RESERVED: Final = 56
-"""Attributes of a model call beside its prompt and its tools: 36 of the call itself, and the answer with up to five tool calls."""
 _OF_OTHERS: Final = 12
 """Attributes that the application's own processors may add: its session, user, tags and environment."""
 _IN_GROUPS: Final = (f"{S.LLM_TOOLS}.", f"{INPUT}.", f"{OUTPUT}.", f"{S.RETRIEVAL_DOCUMENTS}.", "gen_ai.")

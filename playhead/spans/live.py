@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from opentelemetry.sdk.trace import SpanProcessor
     from opentelemetry.trace import TracerProvider
 
     from playhead.spans.application import HandedOver
@@ -348,23 +347,22 @@ def live_export(
     return _begin(LiveExport(destination.name, destination, service=service_name, options=options, resend=resend))
 
 
-def export_to(to: TracerProvider | SpanProcessor, *, options: SpanOptions | None = None) -> HandedOver:
+def export_to(provider: TracerProvider, *, options: SpanOptions | None = None) -> HandedOver:
     """Hand the spans of the runs that begin in this process from now on to an application's own tracing.
 
     Whether the spans arrive, only the application knows: no cursor is kept. `playhead export RUN --to URL` sends a recorded
     run to a collector, as a whole, with the same ids.
 
     Args:
-        to: a tracer provider, which starts and ends the spans as those of any instrumentor; the configured one needs no call.
-            Or a span processor, which gets them from a provider without limits. Playhead's own thread ends them.
+        provider: starts and ends the spans as those of any instrumentor; the configured one needs no call.
         options: what the spans show.
 
     Raises:
-        UsageError: other spans are exported already, `to` is neither of these, or a provider not built on OpenTelemetry's SDK.
+        UsageError: other spans are exported already, or it is no provider that is built on OpenTelemetry's SDK.
     """
     from playhead.spans.application import HandedOver  # noqa: PLC0415 - needs OpenTelemetry, which is there now
 
-    return _begin(HandedOver(to, options))
+    return _begin(HandedOver(provider, options))
 
 
 def trace_run(run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> CurrentSpans | None:

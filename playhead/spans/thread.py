@@ -84,10 +84,9 @@ class ToolNames:
 class SpanThread(ToolNames):
     """The messages and tools of one owner."""
 
-    def __init__(self, owner: str, masking: Masking, opening: Opening, call_owners: dict[str, str]) -> None:
-        """Prepare; `call_owners` has the first owner of each call id of the run."""
+    def __init__(self, owner: str, masking: Masking, opening: Opening) -> None:
         super().__init__()
-        self._owner, self._call_owners = owner, call_owners
+        self._suffix = "" if owner == "root" else f"_{hashlib.sha256(owner.encode()).hexdigest()[:6]}"
         self._masking = masking
         self._opening = opening
         self._told: set[str] = set()
@@ -116,24 +115,19 @@ class SpanThread(ToolNames):
         content, calls = self._content_of(added)
         said = self._as_shown(added, content)
         name = added.name and self._masking.tool_name(added.name, self.tool(added.name))
-        answered = None if added.tool_call_id is None else self.call_id(added.tool_call_id)
-        if answered != added.tool_call_id:
-            added = added.model_copy(update={"tool_call_id": answered})
+        if self._suffix and added.tool_call_id is not None:
+            added = added.model_copy(update={"tool_call_id": self.call_id(added.tool_call_id)})
         unique = self._with_own_ids(self._masking.calls(calls, self._by_name))
         return shown_message(added, name, said, unique, self._masking.image)
 
     def call_id(self, given: str) -> str:
         """Return the id of a call in spans: unique in the trace, while events have ids that are unique in their owner."""
-        if self._call_owners.setdefault(given, self._owner) == self._owner:
-            return given
-        return f"{given}_{hashlib.sha256(self._owner.encode()).hexdigest()[:6]}"  # short: OpenAI allows 40 characters
+        return given + self._suffix
 
     def _with_own_ids(self, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
-        """Return the calls with ids that are unique in the trace; the same object if they are that already."""
-        own = [self.call_id(call.id) for call in calls]
-        if own == [call.id for call in calls]:
+        if not self._suffix:
             return calls
-        return tuple(call.model_copy(update={"id": name}) for call, name in zip(calls, own, strict=True))
+        return tuple(call.model_copy(update={"id": self.call_id(call.id)}) for call in calls)
 
     def _as_shown(self, added: MessageAdded, content: Content) -> Content:
         """Return the content of a message, masked."""
@@ -176,9 +170,8 @@ class SpanThread(ToolNames):
     def answered(self, response: LlmResponded) -> tuple[LlmResponded, Shown]:
         """Add an answer, which messages may refer to; return it masked, and as a message."""
         said = self._masking.answer(response, self._by_name)
-        calls = self._with_own_ids(said.tool_calls)
-        if calls is not said.tool_calls:
-            said = said.model_copy(update={"tool_calls": calls})
+        if self._suffix:
+            said = said.model_copy(update={"tool_calls": self._with_own_ids(said.tool_calls)})
         answer = self._answers[response.request] = said, shown_answer(said)
         return answer
 
@@ -194,56 +187,41 @@ class SpanThread(ToolNames):
             self._told |= {_as_told(tool) for tool in defined.tools}
         self._offered.clear()
 
-    def prompt(self, ranges: Sequence[Range], most: int | None, room: int | None = None) -> Prompt:
-        """Return the messages of these ids, or, if they are too many, those that still are a valid conversation.
+    def prompt(self, ranges: Sequence[Range], most: int | None) -> Prompt:
+        """Return the messages of these ids, or, if they are more than `most`, those that still are a valid conversation.
 
         These are the system messages, the first user message, the task and the newest turns: a user message, or an assistant
         message with the results of its calls. The newest turn is always among them, so there can be a few more than `most`.
-
-        Args:
-            ranges: the ids, in send order.
-            most: the number of messages to show; None: all.
-            room: the number of attributes that they may have together; None: any.
         """
+        asked = sum(max(0, last - first + 1) for first, last in ranges)
         places = [(bisect_left(self._ids, first), bisect_right(self._ids, last)) for first, last in ranges]
         known = sum(max(0, end - start) for start, end in places)
-        asked = sum(max(0, last - first + 1) for first, last in ranges)
-        most = min(most or known, len(self._ids))
-        newest: list[int] = []
-        for start, end in reversed(places):
-            newest[:0] = self._ids[max(start, end - most - _LONGEST_TURN + len(newest)) : end]
-        if known > most or (room is not None and self._size(newest) > room):
-            newest = self._cut(ranges, newest, most, room)
-        return Prompt([self._messages[number] for number in newest], known - len(newest), asked - known)
+        if most is None or known <= most:
+            ids = [number for start, end in places for number in self._ids[start:end]][: len(self._ids)]
+        else:
+            ids = self._cut(
+                ranges, (self._ids[at] for start, end in reversed(places) for at in range(end - 1, start - 1, -1)), most
+            )
+        return Prompt([self._messages[number] for number in ids], known - len(ids), asked - known)
 
-    def _cut(self, ranges: Sequence[Range], newest: list[int], most: int, room: int | None) -> list[int]:
-        """Return the ids to show, in send order; `newest` are the last of all."""
-        head = [*islice(_within(self._system, ranges), most), *islice(_within(self._user, ranges), 1)]
-        head += islice(_within(self._task_ids[-1:], ranges), 1)  # in a chat, it is not the first user message
-        head = sorted(set(head))
-        shown, size, start = len(head), self._size(head), len(newest)
-        for number, (place, turn) in enumerate(self._turns(newest, set(head))):
-            shown, size = shown + len(turn), size + self._size(turn)
-            if number and (shown > most or (room is not None and size > room)):
-                break
-            start = place
-        recent = newest[start:]
-        return [each for each in head if each not in recent] + recent
-
-    def _turns(self, ids: Sequence[int], head: set[int]) -> Iterator[tuple[int, list[int]]]:
-        """Yield the whole turns of these messages, the newest first, with their places, and without the head."""
+    def _cut(self, ranges: Sequence[Range], newest_first: Iterator[int], most: int) -> list[int]:
+        """Return the ids to show, in send order."""
+        head = {*islice(_within(self._system, ranges), most), *islice(_within(self._user, ranges), 1)}
+        head.update(islice(_within(self._task_ids[-1:], ranges), 1))  # in a chat, it is not the first user message
+        recent: list[int] = []
         turn: list[int] = []
-        for place in range(len(ids) - 1, -1, -1):
-            if ids[place] in head:
+        for number in newest_first:
+            if len(turn) > _LONGEST_TURN:
+                break
+            if number in head:
                 continue
-            turn.append(ids[place])
-            if self._messages[ids[place]].message["role"] != "tool":
-                yield place, turn
+            turn.append(number)
+            if self._messages[number].message["role"] != "tool":  # the turn begins with it
+                if recent and len(head) + len(recent) + len(turn) > most:
+                    break
+                recent += turn
                 turn = []
-
-    def _size(self, ids: Iterable[int]) -> int:
-        """Return the number of attributes of these messages."""
-        return sum(len(self._messages[number].names) for number in ids)
+        return [*sorted(head), *reversed(recent)]
 
     def offered(self, ranges: tuple[Range, ...]) -> Offered:
         """Return the tools of these ids."""

@@ -12,7 +12,7 @@ import anyio
 import pytest
 from opentelemetry import context as otel_context
 from opentelemetry import trace as otel_trace
-from opentelemetry.sdk.trace import SpanProcessor
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
@@ -170,11 +170,18 @@ def test_many_runs_at_once_are_all_sent(tmp_path: Path, collector: Collector, ha
 def test_spans_go_through_a_processor_of_the_applications_own(tmp_path: Path) -> None:
     """Each is handed over once, whatever kind of processor it is; `flush` flushes that, too."""
     memory = InMemorySpanExporter()
-    handle = export_to(BatchSpanProcessor(memory))
+    handle = export_to(provider_of(BatchSpanProcessor(memory)))
     path = run(tmp_path)
     assert handle.flush(5)
     assert Counter(map(id_of, memory.get_finished_spans())) == Counter(ids_of(path))
     assert not (tmp_path / ".export").exists()
+
+
+def provider_of(processor: SpanProcessor) -> TracerProvider:
+    """Return a provider with a processor."""
+    made = TracerProvider()
+    made.add_span_processor(processor)
+    return made
 
 
 def test_a_processor_that_raises_hurts_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -184,11 +191,13 @@ def test_a_processor_that_raises_hurts_nobody(tmp_path: Path, caplog: pytest.Log
         def on_end(self, span: ReadableSpan) -> None:
             raise RuntimeError("broken")
 
-    handle = export_to(Broken(InMemorySpanExporter()))
+    handle = export_to(provider_of(Broken(InMemorySpanExporter())))
     assert agent(tmp_path).run_sync("Find it.").output == "done"
     handle.flush(5)
     (said,) = caplog.messages
-    assert said.startswith("spans are not handed over to the application's Broken: it raised RuntimeError for a span; ")
+    assert said.startswith(
+        "spans are not handed over to the application's TracerProvider: it raised RuntimeError for a span; "
+    )
 
 
 def test_what_spans_show_can_be_said(tmp_path: Path, collector: Collector) -> None:
@@ -286,11 +295,11 @@ def test_a_processor_is_flushed_within_the_rest_of_the_time(tmp_path: Path, capl
                 raise answer
             return bool(answer)
 
-    handle = export_to(Processor())
+    handle = export_to(provider_of(Processor()))
     run(tmp_path)
     assert [handle.flush(5) for _ in range(3)] == [True, False, False]
     assert 3000 < given[0] <= 5000
-    assert caplog.messages == ["the application's Processor could not be flushed: RuntimeError"]
+    assert caplog.messages == ["the application's TracerProvider could not be flushed: RuntimeError"]
     answers.append(True)
     handle.shutdown(0.2)
 
@@ -355,13 +364,13 @@ def test_spans_of_a_processor_are_sent_by_the_command_that_is_named(
             stuck.wait(5)
 
     stuck = threading.Event()
-    handle = export_to(Stuck())
+    handle = export_to(provider_of(Stuck()))
     path = record_run(tmp_path)
     handle.shutdown(0.2)
     stuck.set()
     (said,) = caplog.messages
     assert said.startswith(
-        "spans are not handed over to the application's Stuck: it did not take the last spans in time; "
+        "spans are not handed over to the application's TracerProvider: it did not take the last spans in time; "
     )
     result = playhead(*said.partition("playhead ")[2].replace("URL", collector.address).split())
     assert (result.exit_code, "handed over to" in result.stderr) == (0, True)
