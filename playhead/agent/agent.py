@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from playhead.agent.ambient import enclosing
 from playhead.agent.options import DEFAULT, Context, Default, Execution, TraceTo
 from playhead.agent.toolset import address_of, make_fallback, make_model, make_toolset
 from playhead.compose.harness import Block, Harness
@@ -230,6 +231,8 @@ class Agent:
         from playhead.kernel.lifecycle.signals import listening  # noqa: PLC0415 - what only a run needs
         from playhead.kernel.lifecycle.threads import Waiting, run_blocking  # noqa: PLC0415 - the same
 
+        if (enclosed := enclosing.get()) is not None:
+            return enclosed(self, checks.checked_task(task), is_async=False)  # type: ignore[no-any-return]
         waiting = Waiting()
         with listening():
             return run_blocking(lambda: self._begin(task, run_id, waiting), waiting)
@@ -248,6 +251,8 @@ class Agent:
             TraceExistsError, RunIdError: the run id cannot be used.
             TraceWriteError: an event was lost and `on_trace_error` is `stop`.
         """
+        if (enclosed := enclosing.get()) is not None:
+            return await enclosed(self, checks.checked_task(task), is_async=True)  # type: ignore[no-any-return]
         return await self._begin(task, run_id)
 
     def start(self, task: Content, *, run_id: str | None = None, density: Density | None = None) -> RunHandle:
@@ -319,6 +324,10 @@ class Agent:
         from playhead.kernel.session import World  # noqa: PLC0415 - the same
 
         require_guard()
+        if enclosing.get() is not None:
+            raise UsageError(
+                "inside a recorded function an agent is called by run or run_sync; it has no handle and no chat"
+            )
         task = checks.checked_task(task)
         run_id = new_run_id() if run_id is None else checks.checked_id(run_id)
         root = self._as_root()
@@ -348,6 +357,10 @@ class Agent:
             resumed_from=beginning.resumed_from,
             earlier_trace_id=beginning.earlier_trace_id,
         )
+        return self.typed(result)
+
+    def typed(self, result: RunResult) -> RunResult:
+        """Return a result with its output as `output_type` has it."""
         if self._output_type is None or not result.success:
             return result
         return result.model_copy(update={"output": self._output_type.validate_python(from_json(result.output))})

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,6 +34,8 @@ _TEXTS: Final[Mapping[str, str]] = {
 """Context values that are text or lists of text, with the field that stores each."""
 _OBJECTS: Final = {"metadata": "metadata", "llm.prompt_template.variables": "prompt_template_variables"}
 """Context values that are JSON objects, stored as text by `using_metadata` and similar functions."""
+enclosing: Final[ContextVar[Callable[..., Any] | None]] = ContextVar("playhead-enclosing", default=None)
+"""Runs an agent as a part of the recorded program that calls it; None outside of one."""
 log = logging.getLogger("playhead")
 
 

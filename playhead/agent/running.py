@@ -157,7 +157,7 @@ async def record_run(  # noqa: PLR0913, PLR0917 - what a run is made of
                 execution = await supervisor.run(task, started)
         finally:
             run.recorder.seal()
-    return _finish(run, session, execution)
+    return finished(run, session, execution)
 
 
 INTERRUPTED: Final = Termination(
@@ -167,12 +167,13 @@ INTERRUPTED: Final = Termination(
 
 def _outcome(run: RunContext, session: Session, execution: Execution) -> tuple[RunResult | None, BaseException | None]:
     try:
-        return _finish(run, session, execution), None
+        return finished(run, session, execution), None
     except Exception as error:  # noqa: BLE001 - raised in the thread that waits
         return None, error
 
 
-def _finish(run: RunContext, session: Session, execution: Execution) -> RunResult:
+def finished(run: RunContext, session: Session, execution: Execution) -> RunResult:
+    """Return the result of a run, or of an agent in it; raise like `Agent.run`."""
     writer, redactor = run.recorder.writer, run.recorder.redactor
     ended = execution.ending_fields()
     for name in ("error", "terminated_because"):

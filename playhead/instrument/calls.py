@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from playhead.errors import RunEndedError, ToolCallError
+from playhead.errors import ReplayError, RunEndedError, ToolCallError
 from playhead.instrument.exchanges import WirePort
 from playhead.instrument.scopes import Scope, current_scope, entered, step
 from playhead.instrument.seam import Halted
@@ -46,6 +46,8 @@ class Body:
     value: Any = None
     error: BaseException | None = None
     has_run: bool = False
+    waits: ClassVar = False
+    """Whether it needs an event loop, also where a plain function makes the call."""
 
     async def run(self, context: ToolContext) -> Outcome:
         """Run the body in the thread or task that made the call."""
@@ -54,10 +56,16 @@ class Body:
             with self.within(context):
                 value = self.start(context)
                 self.value = await value if inspect.isawaitable(value) else value
+        except ReplayError:
+            raise
         except Exception as error:  # noqa: BLE001 - raised again where the call was made
             self.error = error
             return Outcome.failure(type(error).__name__, describe(error))
-        return Outcome(ok=True, result=to_json(self.value))
+        return Outcome(ok=True, result=to_json(self.result()))
+
+    def result(self) -> Any:  # noqa: ANN401 - the function's own
+        """Return what is recorded as the result."""
+        return self.value
 
 
 class DirectTool:
@@ -101,7 +109,7 @@ def call(scope: Scope, body: Body, *, is_async: bool) -> Any:  # noqa: ANN401 - 
     if is_async:
         return _call_async(scope, body)
     door, tool, planned = scope.session.tools, *_planned(scope, body)
-    if body.spec.requires_approval or _wants_approval(scope, planned, body.spec):
+    if body.waits or body.spec.requires_approval or _wants_approval(scope, planned, body.spec):
         # The approver may have to be awaited, so the call runs in a thread with an event loop.
         run: Callable[[], ToolCallCompleted] = lambda: run_blocking(lambda: door.run(planned))  # noqa: E731
     else:

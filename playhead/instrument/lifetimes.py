@@ -6,7 +6,9 @@ import asyncio
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, Self
 
+from playhead.agent.ambient import enclosing
 from playhead.errors import RunEndedError
+from playhead.instrument.agents import run_agent
 from playhead.instrument.calls import call_tool
 from playhead.instrument.exchanges import WirePort
 from playhead.instrument.scopes import Scope, entered
@@ -71,6 +73,7 @@ class Lifetime:
         session.reach(KernelState(task_id=session.run.run_id, strategy=session.header.strategy))
         for guard in own_guards(session):
             guard.start()
+        self._open.callback(enclosing.reset, enclosing.set(run_agent))
         self._open.enter_context(entered(self.scope, WirePort(self.scope), call_tool))
         self.scope.strand()
         return self

@@ -107,6 +107,23 @@ def entered(
         _strand.reset(was[3])
 
 
+@contextmanager
+def left() -> Iterator[None]:
+    """Leave the program inside this block: the bodies of an agent's tools are not the program's own code."""
+    was = wires.set(False), direct_calls.set(_uncounted), _scope.set(None), _strand.set(None)
+    try:
+        yield
+    finally:
+        wires.reset(was[0])
+        direct_calls.reset(was[1])
+        _scope.reset(was[2])
+        _strand.reset(was[3])
+
+
+def _uncounted(tool: FunctionTool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 - the function's own
+    return tool.function(*args, **kwargs)
+
+
 _scope: Final[ContextVar[Scope | None]] = ContextVar("playhead-scope", default=None)
 
 

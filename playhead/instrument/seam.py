@@ -9,7 +9,7 @@ from __future__ import annotations
 from asyncio import CancelledError
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from playhead.kernel.tools import elsewhere
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from playhead.instrument.wire import Asked
 
-wires: Final[ContextVar[Wires | None]] = ContextVar("playhead-wires", default=None)
-"""The recorded run of this thread or task, as the transports see it."""
+wires: Final[ContextVar[Wires | Literal[False] | None]] = ContextVar("playhead-wires", default=None)
+"""The recorded run of this thread or task, as the transports see it; False where an agent's tools run inside one."""
 
 
 class Halted(BaseException):
@@ -98,4 +98,4 @@ def current() -> Wires | None:
     found = wires.get()
     for notice in tuple(elsewhere) if found is None else ():
         notice("a request of a wrapped client")
-    return found
+    return found or None

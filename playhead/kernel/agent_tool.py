@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from playhead.kernel.approval import Approver
+    from playhead.kernel.execution import Execution
     from playhead.kernel.guards import GuardMaker
     from playhead.kernel.lifecycle.termination import Termination
     from playhead.kernel.models.base import Model
-    from playhead.kernel.session import Hooks, Tool, ToolContext
+    from playhead.kernel.session import Hooks, Session, Tool, ToolContext
     from playhead.trace.redaction import RedactText
-    from playhead.trace.types import Prices
+    from playhead.trace.types import Content, Prices
     from playhead.trace.values import JsonValue
 
 MAX_DEPTH: Final = 3
@@ -110,7 +111,21 @@ class AgentTool:
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Run the agent and return its output, or why it has none."""
-        from playhead.kernel.execution import as_run_error, strategy_used  # noqa: PLC0415 - only for runs
+        from playhead.kernel.execution import as_run_error  # noqa: PLC0415 - only for runs
+
+        _, execution = await self.enter(scrub(from_json(arguments["task"])), context)
+        if _ends_the_whole_run(execution.error):
+            raise execution.error
+        if execution.termination.failed:
+            message = execution.state.error or execution.termination.reason
+            if execution.error is not None:
+                message = describe(as_run_error(execution.error))
+            return Outcome.failure("AgentFailed", f"{self.spec.name} failed: {message}")
+        return _outcome_of(self.spec.name, execution.termination, execution.state.output)
+
+    async def enter(self, task: Content, context: ToolContext) -> tuple[Session, Execution]:
+        """Run the agent under the call's owner; return its session, and how it ended."""
+        from playhead.kernel.execution import strategy_used  # noqa: PLC0415 - only for runs
         from playhead.kernel.lifecycle.supervision import Supervisor  # noqa: PLC0415 - the same
         from playhead.kernel.opening import open_session  # noqa: PLC0415 - the same
 
@@ -127,20 +142,11 @@ class AgentTool:
             approver=self.approver,
             composed=self.composition(hooks),
         )
-        task = scrub(from_json(arguments["task"]))
         started = AgentStarted(agent=header, task=task, parent=parent.owner, call_id=context.call_id)
         supervisor = Supervisor(
             session, lambda reached: AgentCompleted(**reached.ending_fields(), **strategy_used(session))
         )
-        execution = await supervisor.run(task, started)
-        if _ends_the_whole_run(execution.error):
-            raise execution.error
-        if execution.termination.failed:
-            message = execution.state.error or execution.termination.reason
-            if execution.error is not None:
-                message = describe(as_run_error(execution.error))
-            return Outcome.failure("AgentFailed", f"{self.spec.name} failed: {message}")
-        return _outcome_of(self.spec.name, execution.termination, execution.state.output)
+        return session, await supervisor.run(task, started)
 
 
 def _outcome_of(name: str, ended: Termination, output: JsonValue) -> Outcome:

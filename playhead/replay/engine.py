@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Unpack
 
 from anyio.lowlevel import checkpoint
 
@@ -337,10 +337,19 @@ class ReplayWorld(World):
         return None if repeated.idle else repeated
 
 
+class Serving(Protocol):
+    """A world that answers calls from a recording, and enters agents."""
+
+    answers: Answers
+
+    async def enter(self, given: Tool | None, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
+        """Run an agent's loop on its live model and its recorded tool results."""
+
+
 class ReplayTool:
     """A tool of the recorded run. A function only answers from the recording; an agent is entered with a live model."""
 
-    def __init__(self, world: ReplayWorld, spec: ToolSpec, given: Tool | None) -> None:
+    def __init__(self, world: Serving, spec: ToolSpec, given: Tool | None) -> None:
         self.spec = spec
         self._world = world
         self._given = given

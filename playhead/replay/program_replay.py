@@ -13,12 +13,16 @@ from playhead.agent.running import open_writer
 from playhead.diagnose.diff import diff_recordings
 from playhead.diagnose.recording import Recording
 from playhead.errors import ReplayError, UnrecordedCallError, UsageError, nearest
+from playhead.instrument.agents import AgentBody
+from playhead.instrument.programs import STRATEGY
 from playhead.instrument.seam import Halted
 from playhead.instrument.worlds import GIVE_CONTEXT, ProgramWorld
 from playhead.kernel import checks
+from playhead.kernel.agent_tool import AgentTool
+from playhead.kernel.execution import SEED
 from playhead.kernel.session import RunContext
-from playhead.replay.calls import read_past
-from playhead.replay.engine import ReplayResult, notes_on_results
+from playhead.replay.calls import facts_of, meta_tool, read_past
+from playhead.replay.engine import ReplayResult, ReplayTool, notes_on_results
 from playhead.replay.loading import require_sound
 from playhead.replay.overrides import AgentOverrides, Overrides, changed_prompt
 from playhead.replay.programs import arguments_of, checked_program, perform
@@ -28,9 +32,9 @@ from playhead.replay.strands import strands_of
 from playhead.replay.wire_changes import changed, system_of
 from playhead.settings import load_settings
 from playhead.trace.clock import SystemClock
-from playhead.trace.events import LlmRequested, RunCompleted
+from playhead.trace.events import AgentStarted, LlmRequested, RunCompleted
 from playhead.trace.format import new_run_id
-from playhead.trace.owners import tool_of
+from playhead.trace.owners import is_within, tool_of
 from playhead.trace.recorder import Recorder, Subscriptions
 from playhead.trace.values import JsonValue, from_json
 
@@ -41,7 +45,7 @@ if TYPE_CHECKING:
     from playhead.instrument.wire import WireRequest
     from playhead.instrument.worlds import Act, CallBody
     from playhead.kernel.outcome import Outcome
-    from playhead.kernel.session import Session, ToolContext
+    from playhead.kernel.session import Session, Tool, ToolContext
     from playhead.replay.overrides import OverridesLike
     from playhead.trace.events import ErrorInfo, ToolCallCompleted
     from playhead.trace.line import Record
@@ -106,6 +110,9 @@ class ReplayedProgram(ProgramWorld):
         self._past = read_past(recording)
         self.answers = Answers(recording, self._past, on_missing, changes.tool_results)
         self._facts = strands_of(recording, {"fact"})
+        self._asked = facts_of(recording)
+        self._agents = set[str]()
+        """The agents that were entered."""
         self._alike = _answered_differently(recording)
         self._approvals = {
             (name, fact.key): fact.value
@@ -156,9 +163,25 @@ class ReplayedProgram(ProgramWorld):
                 if body.spec.kind != "agent" or (serving is not None and serving.is_made_up):
                     self._doubt(body, context)
                     return await self.answers.answer(context.owner, context.call_id)
+            if isinstance(body, AgentBody):
+                self._agents.add(context.child_owner)
+            return await body.run(context)
         except ReplayError as error:
             self._stop(error)
-        return await body.run(context)
+
+    def tools_for(self, owner: str, tools: dict[str, Tool]) -> dict[str, Tool]:
+        """Return the recorded results of an agent's tools; a program brings its own."""
+        if not any(is_within(owner, each) for each in self._agents):
+            return tools
+        return {
+            name: meta_tool(each.spec, each) if each.spec.kind == "meta" else ReplayTool(self, each.spec, each)
+            for name, each in tools.items()
+        }
+
+    async def enter(self, given: Tool | None, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
+        """Run an agent below an agent, on its live model."""
+        assert isinstance(given, AgentTool)  # noqa: S101 - as code has it
+        return await given.run(arguments, context)
 
     def returned(self, body: CallBody, completed: ToolCallCompleted) -> Any:  # noqa: ANN401
         """Return or raise what the body of a served call had returned or raised."""
@@ -177,8 +200,15 @@ class ReplayedProgram(ProgramWorld):
             self.doubts.append(f"several threads or tasks asked for {act.name}, and nothing says which answer is whose")
         return from_json(found.entry.answer.value)  # type: ignore[union-attr]
 
-    async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:  # noqa: ARG002 - nobody is asked
-        """Return the recorded decision about a call."""
+    async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:
+        """Return the recorded decision about a call, or answer to a question of an agent."""
+        if name == SEED:
+            return answer()
+        if name != "approval":
+            answers = self._asked[self._source(owner), name, key]
+            if not answers:
+                self._stop(UnrecordedCallError(f"{owner} asks for the fact {name!r}, which was not recorded for it"))
+            return answers.popleft()
         serving = self.answers.decided(owner, key)
         if serving is not None and serving.is_made_up:
             return {"approved": True, "why": f"{serving.rung}: nobody was asked and nothing runs", "by": "replay"}
@@ -265,6 +295,16 @@ def _checked_changes(recording: Recording, changes: Overrides) -> Overrides:
     """
     if changes.max_iterations is not None:
         raise UsageError("max_iterations does not reach a program, whose loop is its own; compose= takes killswitches")
+    programs = {
+        tool_of(name)
+        for name, owner in recording.owners.items()
+        if isinstance(owner.started, AgentStarted) and owner.started.agent.strategy == STRATEGY
+    }
+    for name in changes.agents:
+        if name not in programs:
+            raise UsageError(
+                f"agents: the program enters no recorded function {name!r}.{nearest(name, programs)} Agents are changed in code"
+            )
     asked = [each.event for each in recording.records if isinstance(each.event, LlmRequested)]
     known = {each.model.partition("/")[0] for each in asked}
     for model in (changes.model, *(each.model for each in changes.agents.values())):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from playhead.diagnose.diff_values import differences
-from playhead.diagnose.divergence import Divergence
-from playhead.errors import RecordingEndedError, UnrecordedCallError
+from playhead.diagnose.divergence import Comparison, Divergence
+from playhead.errors import RecordingEndedError, ReplayError, UnrecordedCallError
+from playhead.instrument.agents import AgentBody
 from playhead.instrument.seam import Halted, Served
 from playhead.instrument.worlds import GIVE_CONTEXT, ProgramWorld
 from playhead.kernel.outcome import Outcome
+from playhead.replay.frozen import FrozenWorld
 from playhead.replay.restoring import returned
 from playhead.replay.strands import Entry, strands_of
 from playhead.trace.events import (
@@ -24,18 +27,20 @@ from playhead.trace.events import (
     ToolCallCompleted,
     ToolCallStarted,
 )
+from playhead.trace.owners import is_within
 from playhead.trace.types import Wire
 from playhead.trace.values import JsonValue, as_text, from_json, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from playhead.diagnose.recording import Recording
-    from playhead.errors import ReplayError
     from playhead.instrument.worlds import Act, CallBody
-    from playhead.kernel.session import Session, ToolContext
+    from playhead.kernel.models.base import Model
+    from playhead.kernel.session import Hooks, Session, Tool, ToolContext
     from playhead.replay.strands import Found, Strands
     from playhead.trace.line import Record
+    from playhead.trace.types import FallbackInfo
 
 _ENDING: Final = ("status", "terminated_by", "output", "error")
 """The fields of an ending that have to come again."""
@@ -55,7 +60,10 @@ class FrozenProgram(ProgramWorld):
         """Whether the recording ends before the program did."""
         self._recording = recording
         self._strands = strands_of(recording, {"request", "call", "fact"})
-        self._owners = {"root": "root"}
+        self._owners = {"root"}
+        self._agents: dict[str, Comparison] = {}
+        """The agents that were entered, each with the comparison of its events."""
+        self._inside = FrozenWorld(recording, tools_from_code=True)
         self._approvals = {
             (name, fact.key): fact.value
             for name, owner in recording.owners.items()
@@ -94,14 +102,51 @@ class FrozenProgram(ProgramWorld):
         entry = self._take(body.act)
         done = entry.answer
         if body.spec.kind == "agent":
-            self._owners[context.child_owner] = entry.child
-            return await body.run(context)
+            return await self._enter(entry, body, context)
         assert isinstance(done, ToolCallCompleted)  # noqa: S101 - of a call
         for record in (
             record for name, owner in self._recording.owners.items() for record in owner.records if name == entry.child
         ):
             context.session.bill(record.event)  # what its body spent
         return Outcome(done.ok, done.result, done.error, ended=done.ended, rung="exact")
+
+    async def _enter(self, entry: Entry, body: CallBody, context: ToolContext) -> Outcome:
+        """Run a recorded function, or an agent, under the owner that it had."""
+        assert isinstance(entry.asked, ToolCallStarted)  # noqa: S101 - of a call
+        self._owners.add(entry.child)
+        if isinstance(body, AgentBody):
+            given = (each for each in self._recording.records if _is_of_agent(each, entry.child))
+            self._agents[entry.child] = Comparison(given, open_ended=self.is_open)
+        try:
+            return await body.run(replace(context, iteration=entry.iteration, position=entry.asked.position))
+        except ReplayError as error:
+            self._stop(error)
+
+    # --- the ports of agents inside ---------------------------------------------------------------------------------
+
+    def model_for(self, owner: str, model: Model) -> Model:
+        """Return the recorded answers of an agent; a program asks its own clients."""
+        return self._inside.model_for(owner, model) if self._is_of_agent(owner) else model
+
+    def fallbacks_for(
+        self, owner: str, infos: Sequence[FallbackInfo], models: Sequence[Model]
+    ) -> list[tuple[FallbackInfo, Model]]:
+        """Return the recorded answers of an agent's fallback models."""
+        return self._inside.fallbacks_for(owner, infos, models) if infos else []
+
+    def tools_for(self, owner: str, tools: dict[str, Tool]) -> dict[str, Tool]:
+        """Return the recorded results of an agent's tools."""
+        return self._inside.tools_for(owner, tools) if self._is_of_agent(owner) else tools
+
+    def hooks_for(self, session: Session, hooks: Hooks | None) -> Hooks | None:
+        """Return stand-ins for an agent's hooks."""
+        return self._inside.hooks_for(session, hooks) if self._is_of_agent(session.owner) else hooks
+
+    async def sleep(self, seconds: float) -> None:
+        """Return at once."""
+
+    def _is_of_agent(self, owner: str) -> bool:
+        return any(is_within(owner, each) for each in self._agents)
 
     def returned(self, body: CallBody, completed: ToolCallCompleted) -> Any:  # noqa: ANN401
         """Return or raise what the body of a served call had returned or raised."""
@@ -113,17 +158,21 @@ class FrozenProgram(ProgramWorld):
         assert isinstance(fact, FactRecorded)  # noqa: S101 - of a fact
         return from_json(fact.value)
 
-    async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:  # noqa: ARG002 - nobody is asked
-        """Return the recorded decision about a call."""
-        place = (self._owners.get(owner, ""), key)
+    async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:
+        """Return the recorded decision about a call, or answer to a question of an agent."""
+        if self._is_of_agent(owner):
+            return await self._inside.fact(owner, name, key, answer)
+        place = (owner, key)
         if place not in self._approvals:
             self._stop(UnrecordedCallError(f"{owner} asks for {name} of {key}, which was not recorded"))
         return self._approvals[place]
 
     def hear(self, record: Record) -> None:
         """Compare how the program, and each recorded function in it, ended."""
-        event = record.event
-        recorded = self._recording.owners.get(self._owners.get(record.owner, ""))
+        for agent, comparison in self._agents.items():
+            if _is_of_agent(record, agent):
+                comparison.add(record)
+        event, recorded = record.event, self._recording.owners.get(record.owner)
         if not isinstance(event, (RunCompleted, AgentCompleted)) or recorded is None or recorded.completed is None:
             return
         if self._stopped is not None or (self.is_open and record.owner == "root"):
@@ -139,7 +188,10 @@ class FrozenProgram(ProgramWorld):
 
     def divergences(self) -> tuple[Divergence, ...]:
         """Return where the program did something else, the first one first."""
-        found = list(self._found)
+        found = [*self._found]
+        for each in self._agents.values():
+            self.compared += each.events()
+            found += each.divergences(cut_short=self.is_open or self._stopped is not None)
         if self._stopped is None:
             found += self._missing()
         elif not found and not isinstance(self._stopped, RecordingEndedError):
@@ -148,7 +200,7 @@ class FrozenProgram(ProgramWorld):
 
     def _missing(self) -> Iterator[Divergence]:
         """Yield the first thing of each strand that has not come again."""
-        for owner in self._owners.values():
+        for owner in self._owners:
             seen = set[int]()
             for entry in self._strands[owner].left() if owner in self._strands else ():
                 if entry.strand not in seen and entry.is_known:
@@ -158,7 +210,7 @@ class FrozenProgram(ProgramWorld):
 
     def _take(self, act: Act) -> Entry:
         with self._lock:
-            strands = self._strands.get(self._owners.get(act.owner, ""))
+            strands = self._strands.get(act.owner)
             found = None if strands is None else strands.take(act)
             if found is None:
                 self._stop(self._miss(act, strands))
@@ -187,7 +239,7 @@ class FrozenProgram(ProgramWorld):
         due = None if strands is None else strands.expected(act.strand)
         if due is None and self.is_open:
             return RecordingEndedError(f"the recording ends before {_named(act.kind, act.name)}")
-        owner, now = self._owners.get(act.owner, act.owner), act.told()
+        owner, now = act.owner, act.told()
         name = _named(act.kind, act.name)
         if due is None:
             self._found.append(Divergence(owner, name, f"only the program now has {name} here", None, now, None))
@@ -215,6 +267,11 @@ class FrozenProgram(ProgramWorld):
         if self._root is not None:
             self._root.terminate("replay_stopped", failed=True, error=str(error), overrule=True)
         raise Halted(str(error)) from error
+
+
+def _is_of_agent(record: Record, agent: str) -> bool:
+    """Return whether an event belongs to an agent; its start says what its code declares now, and where it runs."""
+    return is_within(record.owner, agent) and record.kind != "agent-started"
 
 
 def _is_open(recording: Recording) -> bool:

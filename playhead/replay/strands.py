@@ -46,6 +46,8 @@ class Entry:
     """Equal for equal requests, and for calls with equal arguments."""
     seq: int
     asked: EventBase
+    iteration: int | None = None
+    """The turn of a call."""
     child: str = ""
     """The owner of what a call caused."""
     answer: LlmResponded | LlmFailed | ToolCallCompleted | FactRecorded | None = None
@@ -213,7 +215,7 @@ def _entry(owner: str, record: Record) -> Entry | None:
     if isinstance(event, ToolCallStarted) and event.strand is not None:
         child = owner_inside(owner, event.tool, record.iteration, event.position)
         key = event.args_fingerprint or event.args_hash
-        return Entry(owner, event.strand, "call", event.tool, key, record.seq, event, child)
+        return Entry(owner, event.strand, "call", event.tool, key, record.seq, event, record.iteration, child)
     if isinstance(event, FactRecorded) and event.key.isdecimal():
         return Entry(owner, int(event.key), "fact", event.name, "", record.seq, event, answer=event)
     return None
