@@ -50,6 +50,7 @@ class _Rule:
         self.place = place
         self.name: str = fields["name"]
         names: str = fields.get("names", "")
+        self._is_named = bool(names)
         self.keywords = "|".join(fields["keywords"]).replace("{names}", names)
         self._entropy: float = fields.get("entropy", 0)
         self._length: int = fields.get("length", 0)
@@ -66,11 +67,15 @@ class _Rule:
 
     def spans(self, data: bytes) -> Iterator[tuple[int, int, int]]:
         """Yield where credentials of this format are, in bytes, each after the beginning of what it is named by."""
-        for match in compiled(self._expression).finditer(data):
-            start, end = next(span for span in map(match.span, range(1, match.re.groups + 1)) if span != (-1, -1))
+        expression, position = compiled(self._expression), 0
+        while (match := expression.search(data, position)) is not None:
+            start, end = next(span for span in map(match.span, range(1, expression.groups + 1)) if span != (-1, -1))
+            position = match.end()
             named = self._not_named is None or compiled(self._not_named).search(data[match.start() : start]) is None
             if named and self._is_credential(data[start:end]):
                 yield match.start(), start, end
+            elif self._is_named:  # what is no credential may be the name of one: `password: password: …`
+                position = start
 
     def _is_credential(self, value: bytes) -> bool:
         """Return whether a match is no word and no placeholder."""
