@@ -105,13 +105,12 @@ def stored(endpoint: str) -> tuple[int, dict[str, tuple[float, float]]]:
     from playhead.spans.destination import named  # noqa: PLC0415 - the same
     from playhead.spans.encoding import encode  # noqa: PLC0415 - as export does
     from playhead.spans.run_export import RunExport  # noqa: PLC0415 - the same
-    from playhead.spans.sources import TraceSource  # noqa: PLC0415 - the same
     from playhead.trace.line import Record  # noqa: PLC0415 - the same
     from playhead.trace.reader import scan  # noqa: PLC0415 - the same
 
     def export() -> int:
         pump = Pump(Otlp(named(endpoint)))
-        run = RunExport("run", path, lambda: TraceSource(path), SpanBuilder)
+        run = RunExport(path, SpanBuilder)
         pump.runs.append(run)
         while pump.step() == "sent":
             pass

@@ -11,12 +11,10 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from playhead.cli import exits
 from playhead.cli.output import note
 from playhead.spans import SpanBuilder
-from playhead.spans.cursor import Cursor
 from playhead.spans.delivery import Delivered, Pump, Sink
 from playhead.spans.encoding import otlp_json
 from playhead.spans.run_export import RunExport, notices
-from playhead.spans.sources import TraceSource, is_over
-from playhead.trace.blobs import run_id_of
+from playhead.spans.sources import is_over
 from playhead.trace.store import is_alive
 
 if TYPE_CHECKING:
@@ -53,10 +51,8 @@ class Export:
         self._runs = list(map(self._run, self.paths))
 
     def _run(self, path: Path) -> RunExport:
-        cursor = None if self.destination is None else Cursor(path, self.destination)
-        source = partial(TraceSource, path, partial(is_over, path, assume_dead=self.assume_dead))
-        builder = partial(SpanBuilder, self.shown)
-        return RunExport(run_id_of(path), path, source, builder, cursor, resume=self.resume)
+        builder, has_ended = partial(SpanBuilder, self.shown), partial(is_over, path, assume_dead=self.assume_dead)
+        return RunExport(path, builder, self.destination, has_ended, resume=self.resume)
 
     def to(self, sink: Sink, where: str) -> tuple[list[dict[str, Any]], int]:
         """Send the spans; return a summary of each run, and the exit code."""

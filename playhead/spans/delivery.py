@@ -19,7 +19,6 @@ from requests import exceptions as known
 from urllib3.exceptions import InvalidHeader
 from urllib3.util import Retry
 
-from playhead.errors import PlayheadError
 from playhead.spans.destination import plain
 from playhead.spans.encoding import encode, size_of
 from playhead.trace import VERSION
@@ -310,7 +309,7 @@ class Pump:
         size = sum(size_of(closed.span) for closed in self._batch)
         first = self._turn % len(self.runs) if self.runs else 0
         for run in [each for each in (*self.runs[first:], *self.runs[:first]) if each.failure is None]:
-            while len(self._batch) < MAX_SPANS and size < _ROOM and (closed := _next_of(run)) is not None:
+            while len(self._batch) < MAX_SPANS and size < _ROOM and (closed := run.take()) is not None:
                 self._batch.append(closed)
                 size += size_of(closed.span)
         self._turn += 1
@@ -326,13 +325,3 @@ class Pump:
         pause *= 1 + random.uniform(-_JITTER, _JITTER)  # noqa: S311 - many processes must not retry at once
         self.again_at = now + (pause if stopped.retry_after_s is None else stopped.retry_after_s)
         self._pause_s = min(self._pause_s * 2, _LONGEST_PAUSE_S)
-
-
-def _next_of(run: RunExport) -> Closed | None:
-    try:
-        return run.take()
-    except (PlayheadError, OSError) as error:
-        run.failure = str(error)
-    except Exception as error:  # noqa: BLE001 - one unreadable run must not delay the others
-        run.failure = f"this is a bug in Playhead ({type(error).__name__}: {error})"[:300]
-    return None

@@ -16,11 +16,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from playhead.errors import PlayheadError, UsageError
-from playhead.spans.cursor import Cursor
 from playhead.spans.destination import Destination, live_destination, named, require_opentelemetry
 from playhead.spans.run_export import RunExport, message, notices, resend_command
 from playhead.spans.sampling import is_sent
-from playhead.spans.sources import TraceSource
 from playhead.spans.unused import say_unused
 
 if TYPE_CHECKING:
@@ -100,15 +98,8 @@ class LiveExport:
         if recorder.writer is None:
             self._turn_away("those without a trace: export_to(provider) hands over theirs")
             return None
-        path, writer = recorder.writer.path, recorder.writer
-        run = RunExport(
-            run_id,
-            path,
-            lambda: TraceSource(path, lambda: recorder.sealed),
-            self._builder,
-            Cursor(path, self._to),
-            next_seq=lambda: writer.tail.seq,
-        )
+        writer = recorder.writer
+        run = RunExport(writer.path, self._builder, self._to, lambda: recorder.sealed, next_seq=lambda: writer.tail.seq)
         subscriptions.add("run-started", lambda _: self._add(run))  # the file exists only from then on
         return _current_spans(run_id)
 

@@ -7,11 +7,16 @@ import threading
 import time
 from collections import deque
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from playhead.spans.cursor import NOTHING, Reached
+from playhead.errors import PlayheadError
+from playhead.spans.cursor import NOTHING, Cursor, Reached
 from playhead.spans.destination import plain
+from playhead.spans.sources import GrowingFile, is_over
+from playhead.trace.blobs import run_id_of
 from playhead.trace.events import RunCompleted
+from playhead.trace.reader import Following, Problem
 from playhead.trace.store import began_us
 
 if TYPE_CHECKING:
@@ -21,9 +26,8 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
 
     from playhead.spans.builder import SpanBuilder
-    from playhead.spans.cursor import Cursor
-    from playhead.spans.sources import TraceSource
-    from playhead.trace.reader import Problem
+    from playhead.spans.destination import Destination
+    from playhead.trace.line import Record
 
 _RUNS: Final = 3
 """Largest number of runs that a command names; more runs are selected by time."""
@@ -52,11 +56,10 @@ class RunExport:
 
     def __init__(  # noqa: PLR0913 - what an export is made of
         self,
-        run_id: str,
         path: Path,
-        open_source: Callable[[], TraceSource],
         make_builder: Callable[[], SpanBuilder],
-        cursor: Cursor | None = None,
+        destination: Destination | None = None,
+        has_ended: Callable[[], bool] | None = None,
         *,
         resume: bool = False,
         next_seq: Callable[[], int] = lambda: 0,
@@ -64,16 +67,14 @@ class RunExport:
         """Export a run; nothing is opened before the first span is taken.
 
         Args:
-            run_id: the run.
             path: its trace.
-            open_source: opens the source of its records.
             make_builder: creates the builder of its spans.
-            cursor: the file that stores the progress; None: progress is not stored.
+            destination: where its progress is stored for; None: it is not stored.
+            has_ended: returns whether the run has ended, for a trace without `run-completed`; None: use the run's lock.
             resume: whether to skip the spans that are settled by the cursor.
             next_seq: returns the number of the event that the run records next; for runs of this process.
         """
-        self.run_id, self.path, self.cursor = run_id, path, cursor
-        self.next_seq = next_seq
+        self.run_id, self.path, self.next_seq = run_id_of(path), path, next_seq
         self.reached = Reached()
         """The progress so far."""
         self.accepted = 0
@@ -88,17 +89,20 @@ class RunExport:
         """Events that are part of no span."""
         self.remarks: Sequence[str] = ()
         """What is to be known about sending its spans again."""
+        self.problems: list[Problem] = []
+        """The problems of the file; at most 1,000."""
         self.sender: int | None = None
         """The process that sends it to the destination already, so that this export leaves it (0: not known which); None: no other."""
         self.failure: str | None = None
         """Why the trace cannot be read; None if it can."""
-        self._open_source, self._make_builder, self._resume = open_source, make_builder, resume
-        self._source: TraceSource | None = None
+        self._cursor = None if destination is None else Cursor(path, destination)
+        self._has_ended = has_ended or partial(is_over, path)
+        self._make_builder, self._resume = make_builder, resume
         self._builder: SpanBuilder | None = None
         self._lock = threading.Lock()  # of the reading: the end of a process reads on, to count
-        self._reading: Iterator[Sequence[Closed] | None] | None = self._closings()
-        self._waiting: deque[Closed] = deque()
-        self._under_way: deque[Closed] = deque()
+        self._reading = self._closings()
+        self._unsettled: deque[Closed] = deque()
+        """The spans that were taken and are not settled."""
         self._from = Reached()
         self._at = NOTHING
         self._ended = self._drained = self._all_settled = self._counted = False
@@ -108,30 +112,24 @@ class RunExport:
         """Whether nothing is left to deliver, now or later."""
         return self.failure is not None or self._all_settled
 
-    @property
-    def problems(self) -> Sequence[Problem]:
-        """The problems of the file."""
-        return () if self._source is None else self._source.problems
-
     def has_settled(self, seq: int) -> bool:
         """Return whether every span that closed up to this event is settled."""
         return self.done or self.reached.seq >= seq
 
     def take(self) -> Closed | None:
-        """Return the next span to deliver; None when there is none now. Raises like `playhead.trace.reader.scan`."""
+        """Return the next span to deliver; None when there is none now."""
         with self._lock:
-            while not (self._waiting or self._counted) and (closed := self._read_on()):
-                self._waiting.extend(closed)
-            if self._counted or not self._waiting:
+            closed = None if self._counted else self._read_on()
+            if closed is None:
                 self._note_settled()
-                return None
-            self._under_way.append(self._waiting.popleft())
-            return self._under_way[-1]
+            else:
+                self._unsettled.append(closed)
+            return closed
 
     def settle(self, count: int, refused: Sequence[tuple[ReadableSpan, str]]) -> None:
         """Note that the first `count` taken spans are settled: accepted, except for the refused ones."""
         for _ in range(count):
-            self._under_way.popleft()
+            self._unsettled.popleft()
         self.refused += [(_name_of(span), reason) for span, reason in refused]
         self.accepted += count - len(refused)
         self.reached.accepted += count - len(refused)
@@ -144,71 +142,86 @@ class RunExport:
         None when its events cannot be read, or when reading them takes past `late_at`, in monotonic seconds.
         """
         with self._lock:
-            self._counted = True
-            number = len(self._waiting) + len(self._under_way)
-            try:
-                while time.monotonic() < late_at:
-                    closed = self._read_on()
-                    number += len(closed)
-                    if not closed:
-                        open_now = self._builder.interrupted() if self._builder and not self._drained else ()
-                        return number + len(open_now)
-            except Exception:  # noqa: BLE001 - unreadable events cannot be counted
-                return None
-        return None
+            self._counted, number = True, len(self._unsettled)
+            while self._read_on() is not None:
+                number += 1
+                if time.monotonic() > late_at:
+                    return None
+            still_open = self._builder.interrupted() if self._builder and not self._drained else ()
+            return None if self.failure is not None else number + len(still_open)
 
     def close(self) -> None:
         """Drop the builder and the claim; unsettled spans are left to another export."""
         self.release()
-        self._builder = self._reading = None
+        self._builder, self._reading = None, iter(())
 
     def release(self) -> None:
         """Let another process send the run."""
-        if self.cursor is not None:
-            self.cursor.release()
+        if self._cursor is not None:
+            self._cursor.release()
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
-    def _read_on(self) -> Sequence[Closed]:
-        """Return the spans that the next events close; empty when there are no more events now."""
-        closed = () if self._reading is None else next(self._reading, ())
-        if closed is None:
-            return ()
-        self._drained = self._drained or not closed
-        return closed
+    def _read_on(self) -> Closed | None:
+        """Return the next span; None when there is none now. Why a trace cannot be read is kept as the run's failure."""
+        try:
+            return next(self._reading)
+        except StopIteration:
+            self._drained = True
+        except (PlayheadError, OSError) as error:
+            self.failure = str(error)
+        except Exception as error:  # noqa: BLE001 - one unreadable run must not delay the others
+            self.failure = f"this is a bug in Playhead ({type(error).__name__}: {error})"[:300]
+        return None
 
-    def _closings(self) -> Iterator[Sequence[Closed] | None]:
-        """Yield the spans that each event closes, and at the end the open spans; yield None while there are no new events."""
-        source = self._source = self._open_source()
+    def _closings(self) -> Iterator[Closed | None]:
+        """Yield each span that the events close, and at the end the open spans; yield None while there are no new events."""
         builder = self._builder = self._make_builder()
-        while True:
-            for record in source.new():
-                spans = builder.feed(record)
-                self.left_out, self.remarks = builder.left_out, builder.remarks
-                if self._at == NOTHING and not self._begin(record.h):
-                    return
-                self._at = record.seq
-                if isinstance(record.event, RunCompleted) and record.owner == "root":
-                    self._ended = True
-                if closed := self._left_of(spans, record.seq, is_settled=record.seq <= self._from.seq):
-                    yield closed
-            if source.over:
-                break
-            yield None
+        for record in self._records():
+            if record is None:
+                yield None
+                continue
+            spans = builder.feed(record)
+            self.left_out, self.remarks = builder.left_out, builder.remarks
+            if self._at == NOTHING and not self._begin(record.h):
+                return
+            self._ended = self._ended or (isinstance(record.event, RunCompleted) and record.owner == "root")
+            yield from self._left_of(spans, record.seq, is_settled=record.seq <= self._from.seq)
+            self._at = record.seq
         still_open = builder.interrupted()
         self.interrupted = len(still_open)
         is_settled = self._from.seq == self._from.interrupted_at == self._at
-        if closed := self._left_of(still_open, self._at + 1, is_settled=is_settled):
-            yield closed
+        yield from self._left_of(still_open, self._at + 1, is_settled=is_settled)
+
+    def _records(self) -> Iterator[Record | None]:
+        """Yield the events of the trace until the run has ended, and None while there are no new ones; raises like `scan`."""
+        file = GrowingFile(self.path)
+        lines, is_last = Following(self.path, file), False
+        while not is_last:
+            is_last = self._has_ended()  # before reading, so that all lines written until then are read
+            yield from self._sound(lines.new())
+            if file.failure is not None:
+                raise file.failure
+            is_last = is_last or self._ended
+            if not is_last:
+                yield None
+        yield from self._sound(lines.ending())
+
+    def _sound(self, items: Iterator[Record | Problem]) -> Iterator[Record]:
+        for item in items:
+            if isinstance(item, Problem):
+                self.problems.append(item)
+            else:
+                yield item
 
     def _begin(self, first: str) -> bool:
         """Claim the run, and load the progress of the one whose first event has this hash; return whether anything is left to do."""
-        if self.cursor is None:
+        if self._cursor is None:
             return True
-        self.sender = self.cursor.claim()
+        self.sender = self._cursor.claim()
         if self.sender is not None:
             return False
-        loaded = self.cursor.load(first)
+        loaded = self._cursor.load(first)
         if self._resume:
             self.reached, self._from = loaded, loaded.model_copy()
             self.refused_before = loaded.refused
@@ -219,29 +232,31 @@ class RunExport:
             self.release()
         return not self.reached.complete
 
-    def _left_of(self, spans: Sequence[ReadableSpan], seq: int, *, is_settled: bool) -> list[Closed]:
-        """Return the spans that an event closed and that are not settled yet."""
-        self.skipped += len(spans) if is_settled else 0
-        return [] if is_settled else [Closed(self, seq, span) for span in spans]
+    def _left_of(self, spans: Sequence[ReadableSpan], seq: int, *, is_settled: bool) -> Iterator[Closed]:
+        """Yield the spans that an event closed and that are not settled yet."""
+        if is_settled:
+            self.skipped += len(spans)
+        else:
+            yield from (Closed(self, seq, span) for span in spans)
 
     # --- what is settled ----------------------------------------------------------------------------------------------
 
     def _note_settled(self) -> None:
         """Save the progress: every span that closed before the first unsettled one."""
-        following, interrupted_at, complete = self._under_way or self._waiting, self.reached.interrupted_at, False
-        seq = following[0].seq - 1 if following else self._at
-        if self._counted and not following:
+        interrupted_at, complete = self.reached.interrupted_at, False
+        if self._counted and not self._unsettled:
             return
-        if self._drained and not following:
+        if self._drained and not self._unsettled:
             interrupted_at, complete = self._at if self.interrupted else None, self._ended
             self._all_settled = True
+        seq = self._unsettled[0].seq - 1 if self._unsettled else self._at
         known = {"seq": max(seq, self._from.seq), "complete": complete, "interrupted_at": interrupted_at}
         newer = self.reached.model_copy(update=known)
         if self.reached.complete or self.reached == newer:
             return
-        self.reached = newer
-        if self.cursor is not None:
-            self.cursor.save(newer)
+        if self._cursor is not None:
+            self._cursor.save(newer)
+        self.reached = newer  # a flush waits for this
 
 
 def _name_of(span: ReadableSpan) -> str:

@@ -13,7 +13,6 @@ from playhead.spans import SpanBuilder, delivery
 from playhead.spans.delivery import Answer, Delivered, Otlp, Pump, Sink, read_answer
 from playhead.spans.destination import Destination, named
 from playhead.spans.run_export import RunExport
-from playhead.spans.sources import TraceSource
 from tests.proving import bound
 from tests.spans.collector import OK, Collector, Received, Reply, at_most, rejecting
 from tests.spans.spans import GOLDEN, span
@@ -246,7 +245,7 @@ def test_a_pause_grows_unless_the_collector_says_how_long_it_is() -> None:
 
     pump, pauses = Pump(Backend()), []
     path = GOLDEN / "reactive-tools.jsonl"
-    pump.runs.append(RunExport("run", path, lambda: TraceSource(path), SpanBuilder))
+    pump.runs.append(RunExport(path, SpanBuilder))
     while answers:
         pump.again_at = 0.0
         pump.step()

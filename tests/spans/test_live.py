@@ -23,7 +23,6 @@ from playhead.spans.cursor import Cursor
 from playhead.spans.delivery import Otlp
 from playhead.spans.destination import named
 from playhead.spans.run_export import RunExport, message
-from playhead.spans.sources import TraceSource
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.store import TraceStore
 from tests.cli.command_line import playhead
@@ -310,19 +309,14 @@ def test_a_processor_is_flushed_within_the_rest_of_the_time(tmp_path: Path, capl
 WHERE = "http://h/v1/traces"
 
 
-def export_of(run_id: str, path: Path) -> RunExport:
-    """Return the export of a run of which nothing was read yet."""
-    return RunExport(run_id, path, lambda: TraceSource(path), SpanBuilder)
-
-
 def test_what_was_not_delivered_is_one_sentence_with_the_command_that_sends_it(tmp_path: Path) -> None:
     """A few runs are named by their traces, many by the time of the first; those of another folder have their own command."""
     kept = "The trace keeps them; to send them: playhead export"
-    one = export_of("a", tmp_path / "a.jsonl")
+    one = RunExport(tmp_path / "a.jsonl", SpanBuilder)
     assert message([(one, 1200)], WHERE, None, "--resume --to x") == (
         f"1,200 spans of run a could not be delivered to {WHERE}. {kept} {tmp_path}/a.jsonl --resume --to x"
     )
-    runs = [export_of(name, record_run(tmp_path / "many", name)) for name in "abcd"]
+    runs = [RunExport(record_run(tmp_path / "many", name), SpanBuilder) for name in "abcd"]
     counted = [(each, each.count_rest(float("inf"))) for each in (*runs, one)]
     assert message(counted, WHERE, "why", "--resume") == (
         f"at least 32 spans of 5 runs could not be delivered to {WHERE} (why). {kept} --since 2026-09-21T14:13:20Z --resume "
@@ -349,8 +343,8 @@ def test_the_command_that_is_named_sends_a_run_to_its_own_project(
 
 def test_what_cannot_be_counted_in_time_is_not_guessed(tmp_path: Path) -> None:
     """Nor has a file that is gone a number."""
-    assert export_of("run", record_run(tmp_path)).count_rest(0.0) is None
-    assert export_of("gone", tmp_path / "gone.jsonl").count_rest(float("inf")) is None
+    assert RunExport(record_run(tmp_path), SpanBuilder).count_rest(0.0) is None
+    assert RunExport(tmp_path / "gone.jsonl", SpanBuilder).count_rest(float("inf")) is None
 
 
 def test_spans_of_a_processor_are_sent_by_the_command_that_is_named(

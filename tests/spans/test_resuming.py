@@ -5,19 +5,16 @@ from __future__ import annotations
 import errno
 import json
 from collections import Counter
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from playhead.errors import TraceNotFoundError
 from playhead.spans import SpanBuilder, cursor, spans_of
 from playhead.spans.cursor import Cursor, Reached
 from playhead.spans.delivery import Answer, Delivered, Pump, Sink
 from playhead.spans.destination import named
 from playhead.spans.run_export import RunExport
-from playhead.spans.sources import TraceSource
 from tests.spans.spans import id_of, ids_of, record_run
 from tests.trace.traces import read
 
@@ -48,9 +45,7 @@ class Backend(Sink):
 
 def export(path: Path, backend: Backend, *, resume: bool = True, over: bool = True) -> RunExport:
     """Export a run; when it is not over, as its own process would."""
-    run = RunExport(
-        "run", path, lambda: TraceSource(path, lambda: over), SpanBuilder, Cursor(path, HERE), resume=resume
-    )
+    run = RunExport(path, SpanBuilder, HERE, lambda: over, resume=resume)
     pump = Pump(backend)
     pump.runs.append(run)
     while pump.step() == "sent":
@@ -215,7 +210,7 @@ def pump_of(backend: Backend, *paths: Path) -> Pump:
     """Return a pump for these traces."""
     pump = Pump(backend)
     for path in paths:
-        pump.runs.append(RunExport(path.stem, path, partial(TraceSource, path), SpanBuilder))
+        pump.runs.append(RunExport(path, SpanBuilder))
     return pump
 
 
@@ -269,10 +264,12 @@ def test_a_trace_that_is_gone_when_it_is_opened_again_is_an_error(tmp_path: Path
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:4]))
     open_before = sorted(Path("/proc/self/fd").iterdir())
-    source = TraceSource(path, lambda: True)
-    assert sorted(Path("/proc/self/fd").iterdir()) == open_before
+    run = RunExport(path, SpanBuilder, has_ended=lambda: False)
+    while run.take() is not None:
+        pass
+    assert (sorted(Path("/proc/self/fd").iterdir()), run.failure) == (open_before, None)
     path.rename(tmp_path / "kept.jsonl")
     if replaced:
         path.write_bytes(b"".join(lines))
-    with pytest.raises(TraceNotFoundError, match=why):
-        list(source.new())
+    assert (run.take(), run.done) == (None, True)
+    assert why in str(run.failure)
