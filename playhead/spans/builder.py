@@ -109,7 +109,7 @@ class SpanBuilder:
             tree = partial(self._tree, resource=resource, attribute_limit=self._attribute_limit)
             self._run = _RunSpans(record, record.event, self._now, self._options, tree)
             closed = []
-        if isinstance(record.event, e.SpansHandedOver):
+        if type(record.event) is e.SpansHandedOver:
             to = clean(record.event.to)
             self.remarks.append(f"its spans were handed over to {to}, which acknowledges none; they keep their ids")
         self.left_out += closed is None
@@ -189,8 +189,9 @@ class _RunSpans:
 
     def take(self, record: Record, now: int) -> Closed:
         """Process the next event; return the spans that it closes, or None when it belongs to no open span."""
-        self._opening.take(record.event)
-        if isinstance(record.event, e.AgentStarted):
+        if self.tree.describes:
+            self._opening.take(record.event)
+        if type(record.event) is e.AgentStarted:
             return self._agent_started(record, record.event, now)
         handler = self._HANDLERS.get(type(record.event))
         if handler is None:

@@ -28,6 +28,7 @@ def trace_id_of(run_id: str) -> int:
     return ulid_number(run_id) or _hashed(run_id, 16)
 
 
+@lru_cache(maxsize=256)  # of an open span it is asked again
 def span_id_of(run_id: str, operation: str) -> int:
     """Return the first 8 bytes of the SHA-256 over the run and its operation."""
     return _hashed(f"{run_id}\n{operation}", 8)

@@ -124,8 +124,10 @@ class SpanTree:
         self._seen.add(number)
         context = SpanContext(self._trace_id, number, is_remote=False, trace_flags=SAMPLED)
         outer = parent if above is None else above.context
-        attributes, metadata = described() if self.describes else ({}, {})
-        span = OpenSpan(clean(name), context, outer, above, now, kind, present(attributes), metadata, links)
+        span = OpenSpan(clean(name), context, outer, above, now, kind, {}, {}, links)
+        if self.describes:
+            attributes, span.metadata = described()
+            span.attributes = present(attributes)
         (self._roots if above is None else above.below)[number] = span
         self._begun(span)
         return span
@@ -145,7 +147,8 @@ class SpanTree:
         self, span: OpenSpan, now: int, status: Status = OK, attributes: Callable[[], dict[str, Any]] = dict
     ) -> list[ReadableSpan]:
         """Close a span and the open spans inside it; return them all, innermost first."""
-        span.attributes.update(present(attributes()) if self.describes else {})
+        if self.describes:
+            span.attributes.update(present(attributes()))
         inside = self._inside(span)
         closed = [self._cut_off(each, now, _NOT_ENDED.format(name=span.name)) for each in inside]
         closed.append(self._readable(span, now, status, span.attributes))
