@@ -115,13 +115,15 @@ def call(scope: Scope, body: Body, *, is_async: bool) -> Any:  # noqa: ANN401 - 
     else:
         run = lambda: step(scope, door.run(planned))  # noqa: E731
     with _halting(tool, planned):
-        return _value(scope, body, run())
+        completed = run()
+    return _value(scope, body, completed)
 
 
 async def _call_async(scope: Scope, body: Body) -> Any:  # noqa: ANN401 - the function's own
     tool, planned = _planned(scope, body)
     with _halting(tool, planned):
-        return _value(scope, body, await scope.session.tools.run(planned))
+        completed = await scope.session.tools.run(planned)
+    return _value(scope, body, completed)
 
 
 @contextmanager

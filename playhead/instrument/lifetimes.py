@@ -88,13 +88,14 @@ class Lifetime:
         for guard in own_guards(session):
             guard.stop()
         is_cancelled = session.ending.interrupted and isinstance(error, asyncio.CancelledError)
-        if isinstance(error, Halted) or is_cancelled:
+        if isinstance(error, Halted) or is_cancelled or (error is None and session.ended):
             self._end(None)
             task = asyncio.current_task() if is_cancelled else None
             if task is not None:
                 task.uncancel()
             if session.parent is None or not session.parent.ended:
                 raise self._stopped() from error
+            self.scope.require_running()
         else:
             self._end(error)
 
