@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from playhead.cli import exits, options
-from playhead.cli.output import note, tell, text_console, write_json
+from playhead.cli.output import note, tell, tell_all
 from playhead.cli.reading import open_store
+from playhead.diagnose.parts import counted
 from playhead.diagnose.terminal import Line
 from playhead.errors import TraceError, TraceNotFoundError, UsageError
 from playhead.trace.blobs import run_id_of
@@ -135,10 +136,10 @@ def forget(  # noqa: PLR0913 - the options
 
 def erasure_row(found: Erasure, what: str) -> Line:
     """Return the line about one run."""
-    lines = count(len(found.lines), "line")
+    lines = counted(len(found.lines), "line")
     parts = [f"{lines} {what}"]
-    parts += [f"{count(len(found.removed), 'file')} beside it removed"] if found.removed else []
-    parts += [f"{count(found.torn, 'incomplete line')} removed"] if found.torn else []
+    parts += [f"{counted(len(found.removed), 'file')} beside it removed"] if found.removed else []
+    parts += [f"{counted(found.torn, 'incomplete line')} removed"] if found.torn else []
     left = ", ".join(map(str, found.left[:10])) + (", …" if found.left[10:] else "")
     parts += [f"left in event {left}, as a word of the format, in a number or a hash"] if found.left else []
     return Line((f"{run_id_of(found.path)}: ", "bold red" if found.left else "bold"), "; ".join(parts), whole=True)
@@ -154,11 +155,6 @@ def erasure_as_json(found: Erasure) -> dict[str, Any]:
         "removed": list(map(str, found.removed)),
         "left": found.left,
     }
-
-
-def count(number: int, noun: str) -> str:
-    """Return a number of things in words."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def holders(folder: Path, eraser: Eraser) -> Iterator[Path]:
@@ -246,12 +242,10 @@ def check_heads(  # noqa: PLR0913 - what two commands do
     if file is not None and (write or (key is None and not file.exists())):
         keep_heads(file, kept, seals, key if signs else None)
         note(f"heads are kept in {file}" + ("" if signs else ": store it where nobody who can change traces can write"))
-    if as_json:
-        write_json([*(each.as_json() for each in seals), *({"run_id": run, "verdict": "missing"} for run in missing)])
-    else:
-        rows = [Line((f"{each.now.run}: ", "bold"), each.account, whole=True) for each in seals]
-        gone = [Line((f"{run}: ", "bold red"), "missing: its head was kept, and it is gone") for run in missing]
-        text_console().print(*rows, *gone, crop=False)
+    found = [*(each.as_json() for each in seals), *({"run_id": run, "verdict": "missing"} for run in missing)]
+    rows = [Line((f"{each.now.run}: ", "bold"), each.account, whole=True) for each in seals]
+    rows += [Line((f"{run}: ", "bold red"), "missing: its head was kept, and it is gone") for run in missing]
+    tell_all(found, rows, as_json=as_json)
     good = all(each.ok if file is not None else each.checked.ok for each in seals)
     return exits.OK if good and not missing and not failed else exits.FAILED
 
@@ -285,13 +279,12 @@ def leaks(*, runs: tuple[str, ...], trace_dir: Path | None, as_json: bool) -> in
     found, problems = leaks_in(chosen(store, runs))
     for problem in problems:
         note(f"not read: {problem}")
-    if as_json:
-        write_json({**asdict(each), "places": [place._asdict() for place in each.places]} for each in found)
-    elif found:
-        text_console().print(
-            *(Line((f"{each.rule}  ", "bold red"), str(each), whole=True) for each in found), crop=False
-        )
-    note(f"{count(len(found), 'leak')} found" if found else "no leaks found, of the known formats")
+    tell_all(
+        ({**asdict(each), "places": [place._asdict() for place in each.places]} for each in found),
+        (Line((f"{each.rule}  ", "bold red"), str(each), whole=True) for each in found),
+        as_json=as_json,
+    )
+    note(f"{counted(len(found), 'leak')} found" if found else "no leaks found, of the known formats")
     return exits.FAILED if found or problems else exits.OK
 
 
@@ -332,13 +325,12 @@ def prune(*, runs: tuple[str, ...], yes: bool, trace_dir: Path | None, as_json: 
     pruning = plan(store, Limits(**limits), list(map(store.resolve, runs)))
     if yes:
         remove(store, pruning.removed)
-    if as_json:
-        write_json({**each.run.as_json(), "bytes": each.size, "removed": yes} for each in pruning.removed)
-    elif pruning.removed:
-        text_console().print(RunList([each.run for each in pruning.removed]), crop=False)
+    found = ({**each.run.as_json(), "bytes": each.size, "removed": yes} for each in pruning.removed)
+    shown = [RunList([each.run for each in pruning.removed])] if pruning.removed else []
+    tell_all(found, shown, as_json=as_json)
     for run, why in pruning.kept.items():
         note(f"{run} is kept: {why}")
-    what = f"{count(len(pruning.removed), 'run')}, {sum(each.size for each in pruning.removed) / 1e6:,.1f} MB"
+    what = f"{counted(len(pruning.removed), 'run')}, {sum(each.size for each in pruning.removed) / 1e6:,.1f} MB"
     note(f"{what} removed" if yes else f"{what} would be removed: --yes removes them")
     return exits.OK
 

@@ -13,6 +13,7 @@ import click
 from playhead.cli import exits, options
 from playhead.cli.output import PROSE_WIDTH, note, tell, text_console, write_json
 from playhead.cli.reading import Reading, noted, open_store
+from playhead.diagnose.parts import counted
 from playhead.diagnose.terminal import Line
 from playhead.errors import NotATraceError, TraceNotFoundError, UsageError, nearest
 
@@ -294,7 +295,7 @@ def check_as_json(checked: Check) -> dict[str, Any]:
 def check_rows(checked: Check) -> Iterator[Line]:
     """Yield the verdict and the problems."""
     style = "bold green" if checked.ok else "bold red"
-    erased = f"{checked.erased} {'line' if checked.erased == 1 else 'lines'} erased, " if checked.erased else ""
+    erased = f"{counted(checked.erased, 'line')} erased, " if checked.erased else ""
     yield Line((f"{checked.verdict}: ", style), f"{checked.events} events, {erased}{VERDICTS[checked.verdict]}")
     if checked.unredacted:
         yield Line(("credentials were not redacted: ", "yellow"), "the run was recorded with redact=None")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from playhead.cli import exits, options
-from playhead.cli.output import note, text_console, write_json
+from playhead.cli.output import note, tell, tell_all
 from playhead.cli.reading import open_store
 from playhead.diagnose.terminal import Line
 from playhead.errors import MissingDependencyError, NotImportableError, TraceNotFoundError, UsageError
@@ -139,12 +139,10 @@ def export(  # noqa: PLR0913 - the options
     if form is not None and output is None:  # stdout is where the spans are
         for run in summaries:
             note(f"{run['run']}: {counts(run, 'written')}")
-    elif as_json:
-        write_json(summaries)
     else:
         done = "sent" if form is None else "written"
         lines = [Line((run["run"], "bold"), f"  {counts(run, done)}", whole=True) for run in summaries]
-        text_console().print(*lines, Line(("to  ", "dim"), where, whole=True), crop=False)
+        tell_all(summaries, [*lines, Line(("to  ", "dim"), where, whole=True)], as_json=as_json)
     return code
 
 
@@ -217,15 +215,9 @@ LOOK_S: Final = 0.25
 
 def _tell(run: ImportedRun, *, as_json: bool, **more: Any) -> None:  # noqa: ANN401 - JSON
     """Report an imported run, and what a replay can do with it, as soon as it is recorded."""
-    if as_json:
-        imported = run.source.model_dump(mode="json")
-        write_json(
-            [{"run_id": run.run_id, "path": str(run.path), "outcome": run.outcome, "imported": imported, **more}]
-        )
-    else:
-        console = text_console()
-        console.print(*_rows(run), crop=False)
-        console.file.flush()
+    found = {"run_id": run.run_id, "path": str(run.path), "outcome": run.outcome}
+    tell({**found, "imported": run.source.model_dump(mode="json"), **more}, *_rows(run), as_json=as_json)
+    sys.stdout.flush()
 
 
 def _rows(run: ImportedRun) -> Iterator[Line]:

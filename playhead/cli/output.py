@@ -52,10 +52,15 @@ def text_console(*, stderr: bool = False, pipe_width: int = PIPE_WIDTH) -> Conso
 
 def tell(found: Any, *shown: RenderableType, as_json: bool, width: int = PIPE_WIDTH) -> None:  # noqa: ANN401 - JSON
     """Write a result to stdout, as JSON or as text."""
+    tell_all([found], shown, as_json=as_json, width=width)
+
+
+def tell_all(found: Iterable[Any], shown: Iterable[RenderableType], *, as_json: bool, width: int = PIPE_WIDTH) -> None:
+    """Write results to stdout: one JSON object a line, or text. Only the form that is written is computed."""
     if as_json:
-        write_json([found])
-    else:
-        text_console(pipe_width=width).print(*shown, crop=False)
+        write_json(found)
+    elif lines := list(shown):
+        text_console(pipe_width=width).print(*lines, crop=False)
 
 
 def note(text: str) -> None:

@@ -16,15 +16,12 @@ from playhead.errors import UsageError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playhead.agent.agent import Agent
     from playhead.agent.result import RunResult
     from playhead.compose.approvers import Show
     from playhead.diagnose.recording import Recording
     from playhead.kernel.approval import Approval, ApprovalRequest, Approver
-    from playhead.kernel.session import Tool
     from playhead.replay import ResultOverride
     from playhead.replay.prefix import NotHappened
-    from playhead.trace.types import AgentHeader
 
 RUN_EXITS: Final = {
     0: "the run ended in order: with an answer, at a limit, or because it was stopped; `ended` says which",
@@ -230,7 +227,7 @@ def resume(  # noqa: PLR0913 - the options
     run_id: str | None,
     trace_dir: Path | None,
     as_json: bool,
-    **choices: Any,  # noqa: ANN401 - options, see `_agent`
+    **choices: Any,  # noqa: ANN401 - options, see `described_agent`
 ) -> int:
     """Resume a run that died, or was ended from outside, with its real model and tools.
 
@@ -245,6 +242,7 @@ def resume(  # noqa: PLR0913 - the options
     from playhead.cli.toolbox import load_tools, open_servers
     from playhead.diagnose.recording import read_recording
     from playhead.replay import resume_sync
+    from playhead.replay.described import described_agent
     from playhead.replay.loading import require_own
 
     recording = read_recording(open_store(trace_dir).resolve(run))
@@ -254,97 +252,12 @@ def resume(  # noqa: PLR0913 - the options
     approver = _approver(approve, trace_dir, progress.ask)
     with ExitStack() as stack, following(progress, trace_dir, as_json=as_json):
         tools = [*load_tools(tool_names), *open_servers(servers, stack)]
-        agent = _agent(recording, rebind, tools, approver, **choices)
+        agent = described_agent(recording, tools, approver, rebind=rebind, **choices)
         unresolved = _resolutions(recording, answers, failures, absent)
         result = resume_sync(
             agent, recording, unresolved=unresolved, rebind=rebind, again=again, run_id=run_id, on_record=progress
         )
     return _end(result, as_json=as_json)
-
-
-def _agent(  # noqa: PLR0913 - the options
-    recording: Recording,
-    rebind: dict[str, str],
-    tools: list[Tool | Agent],
-    approver: Approver,
-    *,
-    model: str | None,
-    api_base: str | None,
-    parameters: tuple[tuple[str, Any], ...],
-    max_iterations: int | None,
-    switches: tuple[Any, ...],
-    no_switches: bool,
-) -> Agent:
-    """Return the agent that a run was of, as far as its recording says; its tools and switches are given."""
-    from playhead.agent.agent import Agent
-    from playhead.agent.options import Context, Execution
-    from playhead.compose.again import block_again
-    from playhead.kernel.models import resolve_model
-    from playhead.kernel.strategies.base import strategy_of
-    from playhead.replay.cast import live_texts
-    from playhead.replay.prefix_follower import different_fields
-    from playhead.replay.redacted import Rebinding, require_parameters, require_whole
-
-    header = Rebinding.of(rebind).restored_model(recording.header.agent)
-    require_whole(live_texts("", header, ()))
-    policies = [hook for hook in header.hooks if hook.role == "policy"]
-    _require_described(header, model or header.model, api_base)
-    had = [
-        f"{hook.name}({hook.at})" if hook.role == "guard" else hook.name
-        for hook in header.hooks
-        if hook not in policies
-    ]
-    if had and not switches and not no_switches:
-        raise UsageError(f"the run was under {', '.join(had)}: give that again with --switch, or pass --no-switches")
-    sent = {**header.parameters, **dict(parameters)}
-    require_parameters(sent)
-    agent = Agent(
-        resolve_model(model or header.model, api_base=api_base, tool_format=header.tool_format),
-        name=header.name,
-        tools=tools,
-        strategy=strategy_of(header),
-        system_prompt=header.system_prompt,
-        examples=header.examples,
-        parameters=sent,
-        max_iterations=header.max_iterations if max_iterations is None else max_iterations,
-        context=Context(rationale=header.rationale, meta_tools=header.meta_tools),
-        execution=Execution(
-            retries=header.max_retries,
-            retry_delay_s=header.retry_delay_s,
-            max_parallel=header.max_parallel,
-            record_parameters=header.record_parameters,
-        ),
-        approver=approver,
-        compose=[*(each.block for each in switches), *map(block_again, policies)],
-    )
-    unlike = [each for each in different_fields(header, agent.header) if each != "model"]
-    if unlike:
-        raise _made_by_a_program(f"settings that the command line does not have ({', '.join(unlike)})")
-    return agent
-
-
-def _require_described(header: AgentHeader, model: str, api_base: str | None) -> None:
-    """Refuse an agent that its recording does not describe in full, or whose model's address is missing."""
-    from playhead.compose.again import WITH_CODE
-    from playhead.replay.cast import NO_ADAPTER
-
-    if model.partition("/")[0] in NO_ADAPTER:
-        raise _made_by_a_program(f"{model!r}, an object of that program")
-    if any(hook.name in WITH_CODE for hook in header.hooks if hook.role == "policy"):
-        raise _made_by_a_program("checks of its answer")
-    if header.fallbacks:
-        raise _made_by_a_program("models that take over")
-    if header.address is not None and api_base is None:
-        raise UsageError(
-            f"{header.model} was reached at {header.address}; pass that address, or another one, with --api-base, or the "
-            f"prompts would go to {header.model.partition('/')[0]}'s own"
-        )
-
-
-def _made_by_a_program(what: str) -> UsageError:
-    return UsageError(
-        f"the run was made by a program, with {what}: resume it there, with load_recording(…).resume(agent)"
-    )
 
 
 def _resolutions(

@@ -165,7 +165,20 @@ def test_diff_finds_the_original(traces: Path) -> None:
 # --- `playhead run`, `kill` and misspelt commands ---------------------------------------------------------------------
 
 
-HARMFUL = ("run", "resume", "kill", "approve", "deny", "export", "import", "collect", "replay")
+HARMFUL = (
+    "run",
+    "resume",
+    "kill",
+    "approve",
+    "deny",
+    "export",
+    "import",
+    "collect",
+    "replay",
+    "prune",
+    "sign",
+    "forget",
+)
 TOOLS = """
 from playhead import tool
 
