@@ -23,7 +23,7 @@ _BEGINNING: Final = r"(?:\b|_|\\[bfnrtv0]|\\u[0-9a-fA-F]{4}|%[0-9a-fA-F]{2}|\x1b
 # than whose it is, only what is assigned counts: a hash may follow the name of a service anywhere.
 _KEY_WORD: Final = r"[\w .-]{0,30}?(?i:key|token|secret|pass|pwd|auth|cred|api|pat|sid|licen[cs]e)[\w.-]{0,20}?"
 _QUOTE: Final = r"\\{0,3}[\"'`]?"
-_ASSIGNS: Final = r"(?::\s?\w{1,20}\s?=|=>|:=|={1,3}|:{1,2}|\\{0,3}[\"']?,?\s{1,20}\\{0,3}[\"']?value\\{0,3}[\"']?\s?:)"
+_ASSIGNS: Final = r"(?::\s?\w{1,20}\s?=|=>|:=|={1,3}|:{1,2}|\\{0,3}[\"']?,?\s{0,20}\\{0,3}[\"']?value\\{0,3}[\"']?\s?:)"
 _ASSIGNMENT: Final = (
     rf"(?:{_KEY_WORD}{_QUOTE}[\])]?\s{{0,4}}(?:{_ASSIGNS}|,|>|\(|\||\s)|{_QUOTE}\s{{0,4}}{_ASSIGNS})\s{{0,4}}{_QUOTE}"
 )

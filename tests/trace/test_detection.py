@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic_core import to_json
 
 from benchmarks.redaction import left_in, lines_of, made, ordinary_lines, surrounded
 from playhead.trace import detection, parameters
@@ -61,6 +62,25 @@ def test_recall() -> None:
     assert [
         line for line in lines_of("credential_vectors.txt") if not find(line.replace("\\n", "\n").partition("\t")[2])
     ] == []
+
+
+def test_keywords_stand_in_the_json_of_whatever_is_redacted() -> None:
+    """An event whose JSON has no keyword is written as it is: nothing in it would have been redacted leaf by leaf."""
+    rng, redactor, changed = random.Random(31), Redactor(), 0
+    for form in lines_of("credential_formats.txt"):
+        value, _ = made(form, rng)
+        name, _, assigned = value.partition("=") if re.match(r"[A-Za-z_]+=", form) else ("key", "", value)
+        for each in (
+            {name: assigned},
+            {"name": name, "value": assigned},
+            [{"a": {name.lower(): assigned}}],
+            {value: 1},
+            f"\n{value}",
+        ):
+            if redactor.redact(each) != each:
+                assert redactor.concerns(to_json(each)), each
+                changed += 1
+    assert changed > 3.5 * len(lines_of("credential_formats.txt"))
 
 
 def test_ordinary_lines_are_left_alone() -> None:
