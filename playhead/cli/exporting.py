@@ -90,7 +90,7 @@ class Export:
                 "path": str(path),
                 "to": self._where,
                 "sent": run.accepted,
-                "refused": len(run.refused),
+                "refused": sum(map(len, run.refused.values())),
                 "skipped": run.skipped - run.refused_before,
                 "refused_before": run.refused_before,
                 "undelivered": left.get(run) or 0,

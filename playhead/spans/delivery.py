@@ -7,7 +7,6 @@ import logging
 import random
 import time
 from abc import ABC, abstractmethod
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -274,7 +273,7 @@ class Pump:
         """Why the destination accepted nothing the last time; None if it did accept spans."""
         self.again_at = 0.0
         """Time of the next attempt, in monotonic seconds."""
-        self.failing_since: float | None = None
+        self.failing_since = 0.0
         """Time of the first of the consecutive failures, in monotonic seconds."""
         self._pause_s = _FIRST_PAUSE_S
         self._turn = 0
@@ -289,9 +288,10 @@ class Pump:
             return "idle"
         delivered = self.sink.deliver([each.span for each in self._batch], timeout_s=timeout_s)
         settled, self._batch = self._batch[: delivered.settled], self._batch[delivered.settled :]
-        refused = [(settled[place], reason) for place, reason in delivered.refused.items()]
-        for run, count in Counter(each.run for each in settled).items():
-            run.settle(count, [(each.span, reason) for each, reason in refused if each.run is run])
+        for place, closed in enumerate(settled):
+            closed.run.settle(closed.span, delivered.refused.get(place))
+        for run in {closed.run for closed in settled}:
+            run.note_settled()
         self._pause(delivered.stopped)
         return "sent" if delivered.settled or delivered.stopped is None else "stuck"
 
@@ -318,7 +318,7 @@ class Pump:
         """Pause longer after each failure, or as long as the destination asks; do not pause after a success."""
         self.stopped, now = stopped, time.monotonic()
         if stopped is None:
-            self._pause_s, self.again_at, self.failing_since = _FIRST_PAUSE_S, 0.0, None
+            self._pause_s, self.again_at, self.failing_since = _FIRST_PAUSE_S, 0.0, 0.0
             return
         self.failing_since = self.failing_since or now
         pause = _LONGEST_PAUSE_S if stopped.meaning == "unusable" else self._pause_s

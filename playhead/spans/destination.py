@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from playhead.errors import MissingDependencyError, SettingsError, UsageError
+from playhead.errors import MissingDependencyError, PlayheadError, SettingsError, UsageError
 from playhead.trace.redaction import forms_of, words_of
 
 if TYPE_CHECKING:
@@ -236,6 +236,12 @@ def _compression() -> str:
     if name not in {"gzip", "none"}:
         raise SettingsError("OTEL_EXPORTER_OTLP_COMPRESSION is neither gzip nor none")
     return name
+
+
+def reason_of(error: Exception) -> str:
+    """Return why something failed, as text that is safe to show."""
+    is_known = isinstance(error, PlayheadError | ImportError | OSError)
+    return str(error) if is_known else f"this is a bug in Playhead ({type(error).__name__}: {error})"[:300]
 
 
 def plain(text: str) -> str:

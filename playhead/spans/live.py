@@ -15,8 +15,8 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from playhead.errors import PlayheadError, UsageError
-from playhead.spans.destination import Destination, live_destination, named, require_opentelemetry
+from playhead.errors import UsageError
+from playhead.spans.destination import Destination, live_destination, named, reason_of, require_opentelemetry
 from playhead.spans.run_export import RunExport, message, notices, resend_command
 from playhead.spans.sampling import is_sent
 from playhead.spans.unused import say_unused
@@ -178,10 +178,8 @@ class LiveExport:
             self._hurry = True
             self._round(pump)
             sink.close()
-        except (ImportError, PlayheadError) as error:
-            self._break(str(error))
         except Exception as error:  # noqa: BLE001 - live export ends, and nothing else
-            self._break(f"this is a bug in Playhead ({type(error).__name__}: {error})"[:300])
+            self._break(reason_of(error))
 
     def _round(self, pump: Pump) -> None:
         """Send until nothing is left, the destination accepts nothing, or the process ends."""
@@ -211,14 +209,13 @@ class LiveExport:
 
     def _warn_of_destination(self, pump: Pump) -> None:
         """Warn once about a destination that accepts nothing."""
-        failing, stopped = pump.failing_since, pump.stopped
-        if failing is None or stopped is None:
-            self._has_warned = False
-        elif not (self._has_warned or self.stopped) and (
-            stopped.meaning == "unusable" or time.monotonic() - failing > _WARN_AFTER_S
-        ):
-            self._has_warned = True
+        stopped = pump.stopped
+        is_lasting = stopped is not None and (
+            stopped.meaning == "unusable" or time.monotonic() - pump.failing_since > _WARN_AFTER_S
+        )
+        if stopped and is_lasting and not (self._has_warned or self.stopped):
             log.warning("spans cannot be delivered to %s now: %s; the traces keep them", self.name, stopped.reason)
+        self._has_warned = stopped is not None and (self._has_warned or is_lasting)
 
     def _warn_of_run(self, run: RunExport) -> None:
         """Log the problems of a run whose export finished or was given up."""

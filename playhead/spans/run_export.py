@@ -8,11 +8,11 @@ import time
 from collections import deque
 from datetime import UTC, datetime
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from playhead.errors import PlayheadError
 from playhead.spans.cursor import NOTHING, Cursor, Reached
-from playhead.spans.destination import plain
+from playhead.spans.destination import plain, reason_of
 from playhead.spans.sources import GrowingFile, is_over
 from playhead.trace.blobs import run_id_of
 from playhead.trace.events import RunCompleted
@@ -79,8 +79,8 @@ class RunExport:
         """The progress so far."""
         self.accepted = 0
         """Spans that this export delivered."""
-        self.refused: list[tuple[str, str]] = []
-        """Names and ids of the spans that the destination refused in this export, and why."""
+        self.refused: dict[str, list[str]] = {}
+        """Names and ids of the spans that the destination refused in this export, by the reason."""
         self.skipped = self.refused_before = 0
         """Spans that were settled before this export, and how many of them were refused."""
         self.interrupted = 0
@@ -121,20 +121,20 @@ class RunExport:
         with self._lock:
             closed = None if self._counted else self._read_on()
             if closed is None:
-                self._note_settled()
+                self.note_settled()
             else:
                 self._unsettled.append(closed)
             return closed
 
-    def settle(self, count: int, refused: Sequence[tuple[ReadableSpan, str]]) -> None:
-        """Note that the first `count` taken spans are settled: accepted, except for the refused ones."""
-        for _ in range(count):
-            self._unsettled.popleft()
-        self.refused += [(_name_of(span), reason) for span, reason in refused]
-        self.accepted += count - len(refused)
-        self.reached.accepted += count - len(refused)
-        self.reached.refused += len(refused)
-        self._note_settled()
+    def settle(self, span: ReadableSpan, refused: str | None) -> None:
+        """Settle the first taken span: accepted, or refused for a reason."""
+        self._unsettled.popleft()
+        if refused is None:
+            self.accepted += 1
+            self.reached.accepted += 1
+        else:
+            self.refused.setdefault(refused, []).append(_name_of(span))
+            self.reached.refused += 1
 
     def count_rest(self, late_at: float) -> int | None:
         """Return the number of unsettled spans, including open ones; the run's delivery stops.
@@ -168,10 +168,8 @@ class RunExport:
             return next(self._reading)
         except StopIteration:
             self._drained = True
-        except (PlayheadError, OSError) as error:
-            self.failure = str(error)
         except Exception as error:  # noqa: BLE001 - one unreadable run must not delay the others
-            self.failure = f"this is a bug in Playhead ({type(error).__name__}: {error})"[:300]
+            self.failure = reason_of(error)
         return None
 
     def _closings(self) -> Iterator[Closed | None]:
@@ -241,7 +239,7 @@ class RunExport:
 
     # --- what is settled ----------------------------------------------------------------------------------------------
 
-    def _note_settled(self) -> None:
+    def note_settled(self) -> None:
         """Save the progress: every span that closed before the first unsettled one."""
         interrupted_at, complete = self.reached.interrupted_at, False
         if self._counted and not self._unsettled:
@@ -277,14 +275,11 @@ def notices(run: RunExport, destination: str) -> Iterator[str]:
         yield f"events that are part of no span, as what they belong to never began: {run.left_out:,}"
     if run.failure is not None:
         yield f"its spans cannot be sent: {run.failure}"
-    reasons: dict[str, list[str]] = {}
-    for name, reason in run.refused:
-        reasons.setdefault(reason, []).append(name)
-    for reason, spans in list(reasons.items())[:_REASONS]:
+    for reason, spans in islice(run.refused.items(), _REASONS):
         names = ", ".join(spans[:_SPANS]) + (", …" if len(spans) > _SPANS else "")
         yield f"{destination} refused {_count(len(spans))}: {reason} ({names})"
-    if len(reasons) > _REASONS:
-        yield f"{destination} refused more, for {len(reasons) - _REASONS:,} more reasons"
+    if len(run.refused) > _REASONS:
+        yield f"{destination} refused more, for {len(run.refused) - _REASONS:,} more reasons"
 
 
 def _count(spans: int) -> str:

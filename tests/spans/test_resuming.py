@@ -142,7 +142,7 @@ def test_refused_spans_are_written_down_and_not_sent_again(tmp_path: Path) -> No
     second = ids_of(path)[1]
     backend = Backend(refuses=lambda each: each == second)
     run = export(path, backend)
-    assert (run.accepted, run.refused) == (7, [(f"tool:lookup {second}", "no")])
+    assert (run.accepted, run.refused) == (7, {"no": [f"tool:lookup {second}"]})
     said = json.loads(Cursor(path, HERE).path.read_text())
     assert (said["accepted"], said["refused"], said["complete"]) == (7, 1, True)
     again = Backend()
