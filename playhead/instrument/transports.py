@@ -34,6 +34,7 @@ _CREDENTIALS: Final = frozenset(
     "authorization proxy-authorization x-api-key api-key x-goog-api-key cookie key api_key access_token token".split()  # noqa: SIM905
 )
 """Headers and query parameters that hold credentials."""
+_READ: Final = {name.encode(): name for name in (*HEADERS, *_CREDENTIALS, "content-encoding")}
 _OF_BODY: Final = frozenset({b"content-length", b"transfer-encoding"})
 
 
@@ -92,7 +93,7 @@ class _Tape:
         self._exchange = exchange
         self._request = request
         self._library: Any = sys.modules[type(request.url).__module__.partition(".")[0]]
-        self._encoding: dict[str, str] = {}
+        self._encoding = ""
         self._parts: list[bytes] = []
         self._is_open = True
 
@@ -119,13 +120,13 @@ class _Tape:
 
     def recorded(self, response: Any) -> Any:  # noqa: ANN401
         """Return the response, with a stream that records."""
-        headers = {name.lower(): value for name, value in response.headers.items()}
+        headers = _read(response.headers)
         self._exchange.head(response.status_code, _kept(headers))
         if response.is_closed:  # a transport of tests gives responses that have been read
             self.take(response.content)
             self.end(None)
             return response
-        self._encoding = {name: value for name, value in headers.items() if name == "content-encoding"}
+        self._encoding = headers.get("content-encoding", "")
         response.stream = _stream_class(_Stream, self._library)(response.stream, self)
         return response
 
@@ -144,7 +145,9 @@ class _Tape:
         body = b"".join(self._parts)
         if self._encoding and body:
             with suppress(Exception):  # a body that cannot be decoded is kept as it came
-                decoded: bytes = self._library.Response(200, headers=self._encoding, content=body).content
+                decoded: bytes = self._library.Response(
+                    200, headers={"content-encoding": self._encoding}, content=body
+                ).content
                 return decoded
         return body
 
@@ -225,7 +228,7 @@ def _stream_class(kind: type, library: Any) -> type:  # noqa: ANN401
 def _asked(request: Any, body: bytes) -> Asked:  # noqa: ANN401
     target = request.url.raw_path.partition(b"?")[0].decode("ascii", "replace")
     url = f"{request.url.scheme}://{request.url.netloc.decode('ascii', 'replace')}{target}"
-    headers = {name.lower(): value for name, value in request.headers.items()}
+    headers = _read(request.headers)
     return Asked(
         request.method,
         url,
@@ -233,8 +236,13 @@ def _asked(request: Any, body: bytes) -> Asked:  # noqa: ANN401
         body,
         attempt=count(parsed(headers.get("x-stainless-retry-count", ""))),
         wire=read_request(request.method, url, body),
-        secrets=_secrets(headers, request.url.params.multi_items()),
+        secrets=_secrets(headers, request.url.params.multi_items() if request.url.query else ()),
     )
+
+
+def _read(headers: Any) -> dict[str, str]:  # noqa: ANN401
+    """Return the headers that matter, by lower-case name."""
+    return {known: value.decode("latin-1") for name, value in headers.raw if (known := _READ.get(name.lower()))}
 
 
 def _kept(headers: Mapping[str, str]) -> dict[str, str]:

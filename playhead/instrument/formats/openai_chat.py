@@ -35,11 +35,12 @@ class OpenAIChat(Format):
     def messages(self, body: Json) -> Iterator[Message]:
         """Return the messages."""
         for each in objects(body.get("messages")):
-            content = content_of(
-                each.get("content"), texts=("text", "input_text"), image="image_url", url=("image_url", "url")
-            )
-            calls, answered = _calls(each), text(each.get("tool_call_id")) or None
-            yield message(ROLES.get(text(each.get("role")), "user"), content, tool_calls=calls, tool_call_id=answered)
+            role, said = ROLES.get(text(each.get("role")), "user"), each.get("content")
+            if len(each) == 2 and isinstance(said, str):  # noqa: PLR2004 - role and content, as most have
+                yield message(role, text(said))
+                continue
+            content = content_of(said, texts=("text", "input_text"), image="image_url", url=("image_url", "url"))
+            yield message(role, content, tool_calls=_calls(each), tool_call_id=text(each.get("tool_call_id")) or None)
 
     def tools(self, body: Json) -> Iterator[ToolSpec]:
         """Return the tools."""
