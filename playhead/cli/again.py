@@ -47,12 +47,14 @@ PARTIAL: Final = {
 )
 @options.program_option
 @options.arg_option
+@options.sealed_option
 def reproduce(  # noqa: PLR0913 - options
     *,
     run: str,
     reference: str | None,
     program: str | None,
     arguments: tuple[tuple[str, Any], ...],
+    sealed: bool,
     trace_dir: Path | None,
     as_json: bool,
 ) -> int:
@@ -68,23 +70,23 @@ def reproduce(  # noqa: PLR0913 - options
 
     recording = load_recording(open_store(trace_dir).resolve(run))
     agent = None if reference is None else load_agent(reference)
-    outcome = recording.reproduce_sync(agent=agent, **_of_program(program, arguments))
+    outcome = recording.reproduce_sync(agent=agent, **_of_program(program, arguments, sealed=sealed))
     tell(asdict(outcome), *reproduction_rows(outcome), as_json=as_json)
     return reproduction_exit_code(outcome)
 
 
-def _of_program(reference: str | None, arguments: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
+def _of_program(reference: str | None, arguments: tuple[tuple[str, Any], ...], *, sealed: bool) -> dict[str, Any]:
     """Return the options of a program, if one is named.
 
     Raises:
-        UsageError: there are arguments without a program.
+        UsageError: there are options of a program, and no program.
         ToolDefinitionError: it is not there.
     """
     from playhead.cli.toolbox import load_program
 
-    if reference is None and arguments:
-        raise UsageError("--arg gives arguments of a recorded function: name it with --program MODULE:NAME")
-    return {} if reference is None else {"program": load_program(reference), "args": dict(arguments)}
+    if reference is None and (arguments or sealed):
+        raise UsageError("--arg and --sealed are for a recorded function: name it with --program MODULE:NAME")
+    return {} if reference is None else {"program": load_program(reference), "args": dict(arguments), "sealed": sealed}
 
 
 def reproduction_exit_code(outcome: Reproduction) -> int:
@@ -184,6 +186,7 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
 @options.rebind_option
 @options.program_option
 @options.arg_option
+@options.sealed_option
 def replay(  # noqa: PLR0913 - options
     *,
     run: str,
@@ -196,6 +199,7 @@ def replay(  # noqa: PLR0913 - options
     rebound: tuple[tuple[str, str], ...],
     program: str | None,
     arguments: tuple[tuple[str, Any], ...],
+    sealed: bool,
     trace_dir: Path | None,
     as_json: bool,
     **others: Any,  # noqa: ANN401 - overrides, named as in Python
@@ -221,7 +225,7 @@ def replay(  # noqa: PLR0913 - options
         given: Any = {name: value for name, value in settings.items() if value not in (None, (), {})}
         outcome = recording.replay_sync(
             **given,
-            **_of_program(program, arguments),
+            **_of_program(program, arguments, sealed=sealed),
             on_missing=on_missing,
             trace=store.folder,
             min_grounded=min_grounded,

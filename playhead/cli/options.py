@@ -315,6 +315,9 @@ arg_option: Final = repeatable(
     "With --program: an argument of the function in place of the recorded one, JSON or else text.",
     type=parameter,
 )
+sealed_option: Final = click.option(
+    "--sealed", is_flag=True, help="With --program: stop when it connects a socket that is not the model's."
+)
 run_id_option: Final = click.option("--run-id", help="The run's id, a new one by default.")
 max_iterations_option: Final = click.option(
     "--max-iterations", type=click.IntRange(min=1), help="Turns at most; then a clean stop."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextvars import ContextVar
 from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from playhead.kernel.hooks import Wait
     from playhead.trace.values import JsonValue
 
+sending: Final = ContextVar("playhead-sending", default=False)
+"""Whether this thread or task sends a request of a wrapped client now."""
 POLL_S: Final = 0.01
 """Seconds after which a request that waits for another one's budget asks again."""
 _CAPS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict")
@@ -127,6 +130,7 @@ class WireExchange:
         except BaseException as error:
             self.end(error, b"")
             raise
+        sending.set(self.served is None)
 
     def _numbered(self) -> int:
         """Return the request's number; a retry by the SDK, which sends the same bytes again, keeps that of the first attempt."""
@@ -204,6 +208,7 @@ class WireExchange:
 
     def head(self, status: int, headers: Mapping[str, str]) -> None:
         """Take the status and the headers that may be recorded."""
+        sending.set(False)
         self._status, self._headers = status, dict(headers)
 
     def chunk(self, data: bytes) -> None:  # noqa: ARG002 - `end` gets the whole body
@@ -218,6 +223,7 @@ class WireExchange:
         if self._is_over:
             return
         self._is_over = True
+        sending.set(False)
         scope, session = self._scope, self._scope.session
         event = self._event(error, body)
         if isinstance(event, LlmResponded):

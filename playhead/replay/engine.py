@@ -115,6 +115,7 @@ async def replay(
         program: the recorded function, for a recording of one: the same function runs again. Its model is that of its own
             clients, with the overrides applied to its requests.
         args: arguments of the function by name, in place of the recorded ones.
+        sealed: with `program=`: stop when this process connects a socket that is not that of a wrapped client's request.
 
     Returns:
         The outcome, also if the replay was stopped or the model failed: see `stopped`.

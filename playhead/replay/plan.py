@@ -49,6 +49,7 @@ class ReplayOptions(TypedDict, total=False):
     on_record: OnRecord | None
     program: Callable[..., Any] | None
     args: Mapping[str, Any] | None
+    sealed: bool
 
 
 @dataclass(frozen=True)

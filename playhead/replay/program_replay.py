@@ -27,6 +27,7 @@ from playhead.replay.loading import require_sound
 from playhead.replay.overrides import AgentOverrides, Overrides, changed_prompt
 from playhead.replay.programs import arguments_of, checked_program, perform
 from playhead.replay.restoring import returned
+from playhead.replay.sealed import no_sockets
 from playhead.replay.serving import Answers, checked_policy, grounded_share
 from playhead.replay.strands import strands_of
 from playhead.replay.wire_changes import changed, system_of
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from playhead.trace.events import ErrorInfo, ToolCallCompleted
     from playhead.trace.line import Record
 
-OPTIONS: Final = frozenset({"program", "args", "on_missing", "trace", "min_grounded", "on_record"})
+OPTIONS: Final = frozenset({"program", "args", "sealed", "on_missing", "trace", "min_grounded", "on_record"})
 """The options of `replay` that a program can have."""
 
 
@@ -77,7 +78,8 @@ async def replay_program(
     records: list[Record] = []
     run = _open(world, options.get("trace", DEFAULT), [records.append, *filter(None, [options.get("on_record")])])
     about = {"replay_of": recording.run_id, "replay_mode": "replay", "overrides": changes.as_json()}
-    await perform(known, bound, run, world, about)
+    with no_sockets(world.stop, sealed=options.get("sealed", False)):
+        await perform(known, bound, run, world, about)
     run.recorder.seal()
     path = None if run.recorder.writer is None else run.recorder.writer.path
     own = Recording(path or Path(f"{run.run_id}.jsonl"), tuple(records), ())
@@ -131,7 +133,7 @@ class ReplayedProgram(ProgramWorld):
 
     def notice(self, what: str) -> None:
         """Stop: nothing real may be called, and nothing was recorded of this."""
-        self._stop(UnrecordedCallError(f"{what} is called outside of the program; {GIVE_CONTEXT}"))
+        self.stop(UnrecordedCallError(f"{what} is called outside of the program; {GIVE_CONTEXT}"))
 
     def changed(self, owner: str, wire: WireRequest) -> WireRequest:
         """Return a request with the overrides of its agent."""
@@ -167,7 +169,7 @@ class ReplayedProgram(ProgramWorld):
                 self._agents.add(context.child_owner)
             return await body.run(context)
         except ReplayError as error:
-            self._stop(error)
+            self.stop(error)
 
     def tools_for(self, owner: str, tools: dict[str, Tool]) -> dict[str, Tool]:
         """Return the recorded results of an agent's tools; a program brings its own."""
@@ -193,9 +195,7 @@ class ReplayedProgram(ProgramWorld):
             strands = self._facts.get(self._source(act.owner))
             found = None if strands is None else strands.take(act)
         if found is None:
-            self._stop(
-                UnrecordedCallError(f"{act.owner} asks for the fact {act.name!r}, which was not recorded for it")
-            )
+            self.stop(UnrecordedCallError(f"{act.owner} asks for the fact {act.name!r}, which was not recorded for it"))
         if found.rival is not None:
             self.doubts.append(f"several threads or tasks asked for {act.name}, and nothing says which answer is whose")
         return from_json(found.entry.answer.value)  # type: ignore[union-attr]
@@ -207,7 +207,7 @@ class ReplayedProgram(ProgramWorld):
         if name != "approval":
             answers = self._asked[self._source(owner), name, key]
             if not answers:
-                self._stop(UnrecordedCallError(f"{owner} asks for the fact {name!r}, which was not recorded for it"))
+                self.stop(UnrecordedCallError(f"{owner} asks for the fact {name!r}, which was not recorded for it"))
             return answers.popleft()
         serving = self.answers.decided(owner, key)
         if serving is not None and serving.is_made_up:
@@ -215,7 +215,7 @@ class ReplayedProgram(ProgramWorld):
         call = None if serving is None else serving.call
         place = ("", "") if call is None else (call.owner, call.started.call_id)
         if place not in self._approvals:
-            self._stop(UnrecordedCallError(f"{owner} asks for {name} of {key}, which was not recorded"))
+            self.stop(UnrecordedCallError(f"{owner} asks for {name} of {key}, which was not recorded"))
         return self._approvals[place]
 
     def notes(self) -> Iterator[str]:
@@ -233,7 +233,8 @@ class ReplayedProgram(ProgramWorld):
             why = "was called with equal arguments by several threads or tasks, and answered differently"
             self.doubts.append(f"{body.spec.name} {why}: nothing says which answer is whose")
 
-    def _stop(self, error: ReplayError) -> NoReturn:
+    def stop(self, error: ReplayError) -> NoReturn:
+        """End the run, and unwind the program."""
         self.stopped = self.stopped or f"replay_stopped: {error}"
         if self._root is not None:
             self._root.terminate("replay_stopped", failed=True, error=str(error), overrule=True)

@@ -81,7 +81,7 @@ class FrozenProgram(ProgramWorld):
 
     def notice(self, what: str) -> None:
         """Stop: nothing real may be called, and nothing was recorded of this."""
-        self._stop(UnrecordedCallError(f"{what} is called outside of the program; {GIVE_CONTEXT}"))
+        self.stop(UnrecordedCallError(f"{what} is called outside of the program; {GIVE_CONTEXT}"))
 
     def answer(self, act: Act) -> Served:
         """Return the recorded answer to a request."""
@@ -120,7 +120,7 @@ class FrozenProgram(ProgramWorld):
         try:
             return await body.run(replace(context, iteration=entry.iteration, position=entry.asked.position))
         except ReplayError as error:
-            self._stop(error)
+            self.stop(error)
 
     # --- the ports of agents inside ---------------------------------------------------------------------------------
 
@@ -164,7 +164,7 @@ class FrozenProgram(ProgramWorld):
             return await self._inside.fact(owner, name, key, answer)
         place = (owner, key)
         if place not in self._approvals:
-            self._stop(UnrecordedCallError(f"{owner} asks for {name} of {key}, which was not recorded"))
+            self.stop(UnrecordedCallError(f"{owner} asks for {name} of {key}, which was not recorded"))
         return self._approvals[place]
 
     def hear(self, record: Record) -> None:
@@ -213,10 +213,10 @@ class FrozenProgram(ProgramWorld):
             strands = self._strands.get(act.owner)
             found = None if strands is None else strands.take(act)
             if found is None:
-                self._stop(self._miss(act, strands))
+                self.stop(self._miss(act, strands))
             self._note(act, found, strands)
         if not found.entry.is_known:
-            self._stop(RecordingEndedError(f"the recording ends before {_named(act.kind, act.name)} was answered"))
+            self.stop(RecordingEndedError(f"the recording ends before {_named(act.kind, act.name)} was answered"))
         return found.entry
 
     def _note(self, act: Act, found: Found, strands: Strands | None) -> None:
@@ -261,7 +261,7 @@ class FrozenProgram(ProgramWorld):
             return to_json([each.model_dump(exclude={"id"}, exclude_defaults=True) for each in messages])
         return entry.asked.args if isinstance(entry.asked, ToolCallStarted) else entry.name
 
-    def _stop(self, error: ReplayError) -> NoReturn:
+    def stop(self, error: ReplayError) -> NoReturn:
         """End the run, and unwind the program."""
         self._stopped = self._stopped or error
         if self._root is not None:

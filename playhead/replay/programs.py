@@ -18,6 +18,7 @@ from playhead.replay.loading import require_sound
 from playhead.replay.program_worlds import FrozenProgram
 from playhead.replay.reproduction import Reproduction
 from playhead.replay.restoring import restored_as
+from playhead.replay.sealed import no_sockets
 from playhead.trace.clock import SystemClock
 from playhead.trace.format import new_run_id
 from playhead.trace.recorder import Recorder, Subscriptions
@@ -93,7 +94,7 @@ def _to_its_end(begin: Callable[[], Any]) -> None:
 
 
 async def reproduce_program(
-    recording: Recording, program: object, args: Mapping[str, Any] | None = None
+    recording: Recording, program: object, args: Mapping[str, Any] | None = None, *, sealed: bool = False
 ) -> Reproduction:
     """Run a recorded program again with model, tools and facts frozen, and compare what it does strand by strand.
 
@@ -108,7 +109,8 @@ async def reproduce_program(
     subscriptions.add(None, world.hear)
     recorder = Recorder(SystemClock(), subscriptions=(subscriptions,))
     run = RunContext(new_run_id(), recorder, world)
-    await perform(known, bound, run, world, {"replay_of": recording.run_id, "replay_mode": "reproduce"})
+    with no_sockets(world.stop, sealed=sealed):
+        await perform(known, bound, run, world, {"replay_of": recording.run_id, "replay_mode": "reproduce"})
     divergences = world.divergences()
     return Reproduction(
         run_id=recording.run_id,

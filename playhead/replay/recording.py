@@ -54,6 +54,7 @@ class Recording(diagnose.Recording):
         agent: Agent | None = None,
         program: Callable[..., Any] | None = None,
         args: Mapping[str, Any] | None = None,
+        sealed: bool = False,
     ) -> Reproduction:
         """Run the recording again with everything frozen and compare every event: see `playhead.replay.reproduce`.
 
@@ -61,6 +62,7 @@ class Recording(diagnose.Recording):
             agent: the recorded agent, to take its tools and strategy from code.
             program: the recorded function, for a recording of one.
             args: arguments of the function by name, in place of the recorded ones.
+            sealed: with `program=`: stop when this process connects a socket.
 
         Raises:
             UsageError: an argument is missing or not valid.
@@ -68,7 +70,7 @@ class Recording(diagnose.Recording):
         """
         if program is None:
             return await reproduce(self, agent=agent)
-        return await reproduce_program(self, program, args)
+        return await reproduce_program(self, program, args, sealed=sealed)
 
     def reproduce_sync(
         self,
@@ -76,9 +78,10 @@ class Recording(diagnose.Recording):
         agent: Agent | None = None,
         program: Callable[..., Any] | None = None,
         args: Mapping[str, Any] | None = None,
+        sealed: bool = False,
     ) -> Reproduction:
         """Reproduce the recording and block until the outcome."""
-        return run_blocking(lambda: self.reproduce(agent=agent, program=program, args=args))
+        return run_blocking(lambda: self.reproduce(agent=agent, program=program, args=args, sealed=sealed))
 
     async def resume(self, agent: Agent, **options: Unpack[ResumeOptions]) -> RunResult:
         """Resume an interrupted run with the live model and tools: see `playhead.replay.resume`."""

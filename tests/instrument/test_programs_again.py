@@ -409,3 +409,39 @@ def test_what_no_run_owns_is_said_when_recorded_and_refused_in_a_replay(caplog: 
     assert "the tool lookup is called outside of the program" in outcome.divergences[0].what
     replay = playhead.load_recording("latest").replay_sync(program=spread)
     assert (replay.verdict, RAN) == ("inconclusive", ["a", "b"])
+
+
+def test_a_sealed_replay_connects_nothing_but_the_model() -> None:
+    """A socket that the recording knows nothing of ends the replay; the model's own goes through."""
+    from tests.answering import answering
+
+    def answer(path: str, _headers: Any, _body: bytes) -> Any:
+        reached.append(path)
+        return 200, {}, [whole(says("yes")).content]
+
+    reached: list[str] = []
+    with answering(answer) as url:
+        client: Any = playhead.wrap(openai.OpenAI(api_key="sk-secret-123456", base_url=f"{url}/v1"))
+
+        @recorded
+        def asking() -> str:
+            said = client.chat.completions.create(model="m", messages=[PROMPT]).choices[0].message.content
+            if not is_clean:
+                import socket
+
+                with socket.socket() as other:
+                    other.connect(("127.0.0.1", int(url.rpartition(":")[2])))
+            return str(said)
+
+        is_clean = True
+        asking()
+        recording = playhead.load_recording("latest")
+        assert recording.reproduce_sync(program=asking, sealed=True).identical
+        assert recording.replay_sync(program=asking, sealed=True).verdict == "same"
+        assert len(reached) == 2
+        is_clean = False
+        assert recording.reproduce_sync(program=asking).identical
+        outcome = recording.reproduce_sync(program=asking, sealed=True)
+        assert "the replay is sealed" in outcome.divergences[0].what
+        replay = recording.replay_sync(program=asking, sealed=True)
+        assert (replay.verdict, "sealed" in str(replay.stopped)) == ("inconclusive", True)
