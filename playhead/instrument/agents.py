@@ -29,8 +29,8 @@ class AgentBody(Body):
 
 def run_agent(agent: Agent, task: Content, *, is_async: bool) -> Any:  # noqa: ANN401 - a RunResult, or an awaitable of one
     """Run an agent as a part of the program that calls it."""
-    scope, tool = current_scope(), agent.as_tool()
-    assert scope is not None  # noqa: S101 - set together with `enclosing`
+    scope: Any = current_scope()  # set together with `enclosing`
+    tool = agent.as_tool()
 
     async def run(context: ToolContext) -> RunResult:
         token = enclosing.set(None)

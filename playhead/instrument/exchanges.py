@@ -157,7 +157,12 @@ class WireExchange:
             messages: tuple[Message, ...] = (
                 Message(id=0, role="user", content=scrub(self._asked.body.decode(errors="replace"))),
             )
-            return Request(_host(self._asked.url), messages, number=self._number, attempt=self._asked.attempt)
+            return Request(
+                "/".join(["http", *self._asked.url.split("/")[2:3]]),
+                messages,
+                number=self._number,
+                attempt=self._asked.attempt,
+            )
         return Request(
             wire.model, wire.messages, wire.tools, wire.parameters, number=self._number, attempt=self._asked.attempt
         )
@@ -294,7 +299,3 @@ def _as_json(body: bytes) -> JsonValue:
         return to_json(body.decode())
     except UnicodeDecodeError:
         return to_json(body)
-
-
-def _host(url: str) -> str:
-    return f"http/{url.partition('://')[2].partition('/')[0] or 'unknown'}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from playhead.agent.ambient import enclosing
@@ -103,11 +104,9 @@ class Lifetime:
         """Take what the function returned."""
         self._value = value
 
-    def cancel_with(self, task: asyncio.Task[Any] | None) -> None:
+    def cancel_with(self, task: Any) -> None:  # noqa: ANN401 - asyncio's, or None where there is none
         """Cancel this task when the run is ended from outside."""
-        if task is not None:
-            loop = task.get_loop()
-            self._cancel = lambda: loop.call_soon_threadsafe(task.cancel)
+        self._cancel = partial(task.get_loop().call_soon_threadsafe, task.cancel)
 
     def _end(self, error: BaseException | None) -> None:
         session = self.scope.session
