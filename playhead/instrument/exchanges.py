@@ -152,20 +152,11 @@ class WireExchange:
         return to_json([each.model_dump(exclude={"id"}, exclude_defaults=True) for each in self._request.messages])
 
     def _made(self) -> Request:
-        wire = self._wire
-        if wire is None:
-            messages: tuple[Message, ...] = (
-                Message(id=0, role="user", content=scrub(self._asked.body.decode(errors="replace"))),
-            )
-            return Request(
-                "/".join(["http", *self._asked.url.split("/")[2:3]]),
-                messages,
-                number=self._number,
-                attempt=self._asked.attempt,
-            )
-        return Request(
-            wire.model, wire.messages, wire.tools, wire.parameters, number=self._number, attempt=self._asked.attempt
-        )
+        asked, wire, place = self._asked, self._wire, (self._number, self._asked.attempt)
+        if wire is not None:
+            return Request(wire.model, wire.messages, wire.tools, wire.parameters, *place)
+        said = Message(id=0, role="user", content=scrub(asked.body.decode(errors="replace")))
+        return Request("/".join(["http", *asked.url.split("/")[2:3]]), (said,), (), {}, *place)
 
     def _lower(self, admitted: Request) -> None:
         """Send the output cap that a budget lowered.
