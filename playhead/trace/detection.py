@@ -94,7 +94,7 @@ def find(text: str) -> list[Found]:
     What stands in place of a credential that was redacted is none.
     """
     data = text.encode("utf-8", "surrogatepass")
-    applicable = [_rules()[place] for place in _keywords().Match(data) or ()]
+    applicable = [_rules()[place] for place in keywords().Match(data) or ()]
     if not applicable:
         return []
     known = {rule.name for rule in _rules()}
@@ -118,7 +118,7 @@ def find(text: str) -> list[Found]:
 
 def may_hold(data: bytes) -> bool:
     """Return whether a text or JSON in UTF-8 has the keyword of a rule; without one it holds no credential that `find` knows."""
-    return bool(_keywords().Match(data))
+    return bool(keywords().Match(data))
 
 
 def entropy(text: str) -> float:
@@ -147,17 +147,17 @@ def _rules() -> tuple[_Rule, ...]:
 
 
 @cache
-def _keywords() -> Any:  # noqa: ANN401 - re2 has no types
+def keywords() -> Any:  # noqa: ANN401 - re2 has no types
     """Return the set of all rules' keywords; one pass over a text says which of them occur."""
     import re2  # noqa: PLC0415
 
     options = re2.Options()
     options.max_mem = _MEMORY  # with too little of it, a set says that nothing occurs
-    keywords = re2.Set.SearchSet(options)
+    made = re2.Set.SearchSet(options)
     for rule in _rules():
-        keywords.Add(rule.keywords.encode())
-    keywords.Compile()
-    return keywords
+        made.Add(rule.keywords.encode())
+    made.Compile()
+    return made
 
 
 def _in_characters(text: str, data: bytes, spans: list[tuple[int, int, int]]) -> Iterator[Found]:

@@ -24,7 +24,7 @@ from weakref import WeakSet
 from pydantic import BaseModel
 from pydantic_core import to_json
 
-from playhead.trace.detection import find, may_hold
+from playhead.trace.detection import find, keywords
 from playhead.trace.parameters import marker, unrecorded_values
 from playhead.trace.types import ID
 from playhead.trace.values import TYPE_TAG, JsonValue, scrub
@@ -68,6 +68,7 @@ class Redactor:
         self._replacements: Replacements = ()
         self._in_errors: Replacements = ()
         self._needles: tuple[bytes, ...] = ()
+        self._keywords_in = keywords().Match if detects else _no_keywords
         self.has_rules = bool(self._functions)
         """Whether the user gave functions."""
         self._learned: deque[Mapping[str, JsonValue]] = deque(maxlen=16)
@@ -111,7 +112,7 @@ class Redactor:
 
     def concerns(self, data: bytes) -> bool:
         """Return whether `redact` may change the value in these JSON bytes; quick, without parsing."""
-        if self._functions or (self.detects and may_hold(data)):
+        if self._functions or self._keywords_in(data):
             return True
         return bool(self._needles) and any(needle in data for needle in self._needles)
 
@@ -215,6 +216,10 @@ def without_credentials(text: str, name: str = "") -> str:
             pieces += (whole[position:start], marker(rule, whole[max(start, position) : end]))
             position = end
     return "".join((*pieces, whole[position:]))
+
+
+def _no_keywords(_: bytes) -> None:
+    """Say that a text has no keyword."""
 
 
 Replacements = tuple[tuple[str, str], ...]
