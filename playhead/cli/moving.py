@@ -154,13 +154,13 @@ def _destination(to: str | None, headers: dict[str, str]) -> Destination:
 
     if to is not None:
         return named(to, headers, argument="--to")
-    found = from_environment()
+    found = from_environment(headers)
     if found is None:
         raise UsageError(
             "there is nowhere to export to: name a collector with --to http://localhost:4318 or in "
             "OTEL_EXPORTER_OTLP_ENDPOINT, or write a file with --format otlp-json -o spans.json"
         )
-    return found.with_headers(headers)
+    return found
 
 
 def _chosen(store: TraceStore, runs: tuple[str, ...], since_us: int | None) -> list[Path]:

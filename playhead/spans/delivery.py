@@ -93,9 +93,6 @@ class Sink(ABC):
     def deliver(self, spans: Sequence[ReadableSpan], *, timeout_s: float | None = None) -> Delivered:
         """Deliver spans in order, up to the first that cannot be delivered now."""
 
-    def close(self) -> None:  # noqa: B027 - most have nothing to release
-        """Release resources; does nothing unless a subclass overrides it."""
-
 
 class Otlp(Sink):
     """Delivers spans by OTLP over HTTP, over one connection. For one thread."""
@@ -186,8 +183,6 @@ class Otlp(Sink):
             return Answer("unusable", "the TLS certificate is not trusted, or TLS is not spoken there")
         except known.Timeout:
             return Answer("unavailable", "it did not answer in time")
-        except (known.InvalidURL, known.InvalidSchema, known.InvalidHeader, known.MissingSchema) as error:
-            return Answer("unusable", f"the request cannot be made ({type(error).__name__})")
         except known.RequestException as error:
             return Answer("unavailable", _cause(error) + there.hint)
         except OSError as error:  # requests' own words, which name the file of a certificate that does not exist

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -70,15 +70,6 @@ class Destination:
         is_grpc = urlsplit(self.address).port == 4317  # noqa: PLR2004 - the port that OTLP has for gRPC
         return "; port 4317 is usually for gRPC, and OTLP over HTTP has port 4318" if is_grpc else ""
 
-    def with_headers(self, headers: Mapping[str, str]) -> Destination:
-        """Return the same destination with more headers, which override the others.
-
-        Raises:
-            SettingsError: a header contains invalid characters.
-        """
-        given = {name.lower(): value for name, value in headers.items()}
-        return replace(self, headers={**self.headers, **_checked_headers(given, "the headers that were given")})
-
     def without_secrets(self, text: str) -> str:
         """Return foreign text without the values of the headers and the query."""
         words = words_of([*self.headers.values(), urlsplit(self.address).query])
@@ -125,16 +116,16 @@ def live_destination() -> Destination | None:
     return from_environment()
 
 
-def from_environment() -> Destination | None:
-    """Return the destination that the standard variables name; None when they name none.
+def from_environment(headers: Mapping[str, str] | None = None) -> Destination | None:
+    """Return the destination that the standard variables name, with these headers; None when they name none.
 
     Raises:
         SettingsError: a variable has an invalid value.
     """
     if address := os.environ.get(f"{_TRACES}ENDPOINT"):
-        return _destination(_checked(address, f"{_TRACES}ENDPOINT", SettingsError))
+        return _destination(_checked(address, f"{_TRACES}ENDPOINT", SettingsError), headers)
     if address := os.environ.get(f"{_ALL}ENDPOINT"):
-        return _destination(_with_path(_checked(address, f"{_ALL}ENDPOINT", SettingsError)))
+        return _destination(_with_path(_checked(address, f"{_ALL}ENDPOINT", SettingsError)), headers)
     return None
 
 
@@ -149,7 +140,7 @@ def named(endpoint: str, headers: Mapping[str, str] | None = None, *, argument: 
     Raises:
         UsageError: the endpoint is not a valid URL, or a variable has an invalid value.
     """
-    return _destination(_with_path(_checked(endpoint, argument, UsageError))).with_headers(headers or {})
+    return _destination(_with_path(_checked(endpoint, argument, UsageError)), headers)
 
 
 def _with_path(parts: SplitResult) -> SplitResult:
@@ -169,14 +160,15 @@ def _checked(address: str, where: str, error: type[UsageError]) -> SplitResult:
     return parts
 
 
-def _destination(parts: SplitResult) -> Destination:
+def _destination(parts: SplitResult, headers: Mapping[str, str] | None) -> Destination:
     _check_protocol()
+    given = {name.lower(): value for name, value in (headers or {}).items()}
     user, has_user, host = parts.netloc.rpartition("@")
     login = {"authorization": f"Basic {base64.b64encode(unquote(user).encode()).decode()}"} if has_user else {}
     certificate, key = _variable("CLIENT_CERTIFICATE"), _variable("CLIENT_KEY")
     return Destination(
         parts._replace(netloc=host, fragment="").geturl(),
-        {**login, **_headers()},
+        {**login, **_headers(), **_checked_headers(given, "the headers that were given")},
         _timeout(),
         _compression(),
         _variable("CERTIFICATE"),

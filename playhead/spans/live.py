@@ -12,7 +12,6 @@ import os
 import sys
 import threading
 import time
-from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from playhead.errors import UsageError
@@ -53,7 +52,6 @@ class LiveExport:
 
     def __init__(
         self,
-        name: str,
         to: Destination,
         *,
         service: str | None = None,
@@ -63,13 +61,12 @@ class LiveExport:
         """Prepare; nothing is imported and no thread starts before the first run.
 
         Args:
-            name: the destination's name for messages.
             to: the collector.
             service: `service.name` of the spans.
             options: what the spans show.
             resend: the options with which `playhead export` sends undelivered spans.
         """
-        self.name = name
+        self.name = to.name
         self.stopped = False
         """Whether live export has stopped."""
         self._to = to
@@ -87,7 +84,6 @@ class LiveExport:
         self._hurry = self._has_warned = self._is_full = False
         self._end_at = 0.0
         self._broken: str | None = None
-        self._make_builder: Callable[[], SpanBuilder] | None = None
 
     # --- the agent's side -------------------------------------------------------------------------------------------
 
@@ -109,7 +105,10 @@ class LiveExport:
             return
         with self._lock:
             self._new.append(run)
-        self._start()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="playhead-export", daemon=True)
+                self._thread.start()
+                _end_with_worker(self.shutdown)
         self._wake.set()
 
     @property
@@ -145,30 +144,18 @@ class LiveExport:
             log.warning("runs that begin now are not sent to %s (%s)%s", self.name, why, sends)
 
     def _builder(self) -> SpanBuilder:
-        assert self._make_builder is not None  # noqa: S101 - imported here, the end of a forked process could wait for ever
-        return self._make_builder()
+        assert self._pump is not None  # noqa: S101 - imported here, the end of a forked process could wait for ever
+        from playhead.spans.builder import SpanBuilder  # noqa: PLC0415 - the thread has loaded it
 
-    def _start(self) -> None:
-        with self._lock:
-            if self._thread is not None:
-                return
-            _end_with_worker(self.shutdown)
-            self._thread = threading.Thread(target=self._work, name="playhead-export", daemon=True)
-            try:
-                self._thread.start()
-            except RuntimeError as error:  # no thread can start: too many, or the interpreter is shutting down
-                self._break(str(error))
+        return SpanBuilder(self._options, service=self.service)
 
     # --- the thread -------------------------------------------------------------------------------------------------
 
     def _work(self) -> None:
         try:
             require_opentelemetry()  # in the thread, as all that follows
-            from playhead.spans.builder import SpanBuilder  # noqa: PLC0415
             from playhead.spans.delivery import Otlp, Pump  # noqa: PLC0415
-            from playhead.spans.masking import SpanOptions  # noqa: PLC0415
 
-            self._make_builder = partial(SpanBuilder, self._options or SpanOptions(), service=self.service)
             sink = Otlp(self._to)
             _suppress_instrumentation()
             pump = self._pump = Pump(sink)
@@ -183,7 +170,7 @@ class LiveExport:
 
     def _round(self, pump: Pump) -> None:
         """Send until nothing is left, the destination accepts nothing, or the process ends."""
-        while (left := self._time_left()) is None or left > 0:
+        while (left := self._end_at - time.monotonic() if self.stopped else None) is None or left > 0:
             if self._hurry:
                 self._hurry, pump.again_at = False, 0.0
             with self._lock:  # before each request: a busy run may never end
@@ -197,10 +184,6 @@ class LiveExport:
                 self._changed.notify_all()
             if step != "sent":
                 return
-
-    def _time_left(self) -> float | None:
-        """Return the seconds left until the process ends; None if it is not ending."""
-        return self._end_at - time.monotonic() if self.stopped else None
 
     def _wait(self, pump: Pump) -> None:
         stuck_s = pump.again_at - time.monotonic()
@@ -267,9 +250,7 @@ def _end_with_worker(end: Callable[[], None]) -> None:
 
 def _current_spans(run_id: str) -> CurrentSpans | None:
     """Return what makes the spans of a run current, if the application traces."""
-    if not hasattr(
-        sys.modules.get("opentelemetry.trace"), "use_span"
-    ):  # never loaded, or just being loaded by a thread
+    if not hasattr(sys.modules.get("opentelemetry.trace"), "use_span"):  # never loaded, or by a thread just now
         return None
     from playhead.spans.current import CurrentSpans  # noqa: PLC0415 - needs OpenTelemetry
 
@@ -327,12 +308,12 @@ def live_export(
     """
     destination = named(endpoint, headers) if endpoint is not None else live_destination()
     if destination is None:
-        nothing = LiveExport("nowhere", Destination(""))
+        nothing = LiveExport(Destination(""))
         nothing.shutdown()
         return nothing
     header = " --header NAME=env:VARIABLE" if headers else ""
     resend = "--resume" if endpoint is None else f"--resume --to {destination.name}{header}"
-    return _begin(LiveExport(destination.name, destination, service=service_name, options=options, resend=resend))
+    return _begin(LiveExport(destination, service=service_name, options=options, resend=resend))
 
 
 def export_to(provider: TracerProvider, *, options: SpanOptions | None = None) -> HandedOver:
@@ -404,7 +385,7 @@ def _automatic() -> LiveExport | HandedOver | None:
     """Return the live export that the environment enables, if any."""
     with _Current.lock:  # several first runs may begin at once
         if _Current.export is None and not _Current.refused and (destination := live_destination()) is not None:
-            return _begin(LiveExport(destination.name, destination))
+            return _begin(LiveExport(destination))
         return _Current.export
 
 

@@ -11,9 +11,9 @@ BASE, TRACES = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOIN
 SECRET = "hunter22-hunter22"
 
 
-def found() -> Destination:
+def found(headers: dict[str, str] | None = None) -> Destination:
     """Return the destination of the environment."""
-    destination = from_environment()
+    destination = from_environment(headers)
     assert destination is not None
     return destination
 
@@ -88,7 +88,7 @@ def test_headers_timeout_compression_and_certificates_come_from_the_variables(mo
         "/ca.pem",
         ("/me.pem", "/me.key"),
     )
-    assert found().with_headers({"X-KEY": "other"}).headers == {"authorization": basic, "x-key": "other"}
+    assert found({"X-KEY": "other"}).headers == {"authorization": basic, "x-key": "other"}
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("10", 10.0), ("0.5", 0.5), ("10000", 10.0), ("1000", 1.0)])

@@ -460,10 +460,10 @@ def test_what_is_wrong_with_a_trace_is_said_by_live_export_and_by_the_command_al
             file.write(b"".join(lines) + b"x" * (len(last) - 1) + b"\n")
         return "done"
 
-    monkeypatch.setattr(live.LiveExport, "_start", lambda _: None)  # it reads when all is written
+    written, work = threading.Event(), handle._work
+    monkeypatch.setattr(handle, "_work", lambda: (written.wait(5), work()))  # it reads when all is written
     Agent(ScriptedModel([call("harm"), text("done")]), tools=[harm], trace=tmp_path).run_sync("go", run_id="run")
-    monkeypatch.undo()
-    handle._start()
+    written.set()
     assert handle.flush(5)
     handle.shutdown(5)
     said = [each.removeprefix("run run: ") for each in caplog.messages]
