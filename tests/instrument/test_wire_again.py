@@ -16,6 +16,8 @@ import pytest
 
 import playhead
 from playhead import recorded
+from playhead.compose.killswitches import budget_limit
+from playhead.errors import RunEndedError
 from tests.answering import answering
 from tests.instrument.test_wrapped_clients import CHUNKS, EVENT_STREAM, QUESTION, answer
 
@@ -207,3 +209,21 @@ def test_a_program_reproduces_without_a_server(program: Any, tmp_path: Path, mon
     assert outcome.identical, outcome.divergences
     assert recording.ending is not None
     assert recording.ending.output == output
+
+
+def test_a_budget_refuses_a_request_whose_wire_format_is_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing bounds its answer, so it is not sent, and the run says why."""
+    monkeypatch.setenv("PLAYHEAD_TRACE_DIR", str(tmp_path))
+    asked: list[str] = []
+
+    def listen(path: str, headers: Any, body: bytes) -> Any:
+        asked.append(path)
+        return answer(path, headers, body)
+
+    with answering(listen) as url:
+        ADDRESS.append(url)
+        with pytest.raises(RunEndedError, match=r"the wire format of http://127\.0\.0\.1:\d+/weather is not known"):
+            recorded(compose=[budget_limit(max_tokens=1000)])(vars(elsewhere)["function"])()
+    assert asked == []
