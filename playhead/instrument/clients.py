@@ -51,15 +51,20 @@ def wrap(target: AnyTarget, *, read_only: bool = False) -> AnyTarget:
 def _wrapped(client: Any) -> Any:  # noqa: ANN401 - of a library that is not imported here
     if base := _base_of(client):
         return _recorded_client(client) if base.endswith("Client") else _recorded(client, None)
-    inner = getattr(client, "_client", None)
-    if _base_of(inner) is None:
-        package = type(client).__module__.partition(".")[0]
-        raise UsageError(f"playhead.wrap cannot record {_name(client)}: {_INSTEAD.get(package, _WORKS)}")
-    if callable(with_options := getattr(client, "with_options", None)):
+    inner, packages = (
+        getattr(client, "_client", None),
+        {each.__module__.partition(".")[0] for each in type(client).__mro__},
+    )
+    if _base_of(inner) and callable(with_options := getattr(client, "with_options", None)):
         return with_options(http_client=_wrapped(inner))
-    other = copy(client)  # Ollama's client, which has no such method
-    other._client = _wrapped(inner)  # noqa: SLF001 - of the copy
-    return other
+    if (
+        _base_of(inner) and "ollama" in packages
+    ):  # which has no such method; of another class, parts could keep the inner one
+        other = copy(client)
+        other._client = _wrapped(inner)  # noqa: SLF001 - of the copy
+        return other
+    why = next((_INSTEAD[each] for each in sorted(packages) if each in _INSTEAD), _WORKS)
+    raise UsageError(f"playhead.wrap cannot record {_name(client)}: {why}")
 
 
 def _base_of(client: object) -> str | None:
@@ -71,9 +76,7 @@ def _base_of(client: object) -> str | None:
 def _recorded_client(client: Any) -> Any:  # noqa: ANN401
     """Return a copy of an HTTP client, with its proxies, timeouts, cookies and hooks, whose transports record."""
     if not hasattr(client, "_transport") or not hasattr(client, "_mounts"):
-        raise UsageError(
-            f"playhead.wrap cannot record {_name(client)}: it has no transport; wrap a transport, and give it that"
-        )
+        raise UsageError(f"playhead.wrap cannot record {_name(client)}: give it a wrapped transport, transport=…")
     other = copy(client)
     other.__class__ = _kept_open(client.__class__)
     other._transport = _recorded(client._transport, client)  # noqa: SLF001 - of the copy

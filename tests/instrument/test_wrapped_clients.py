@@ -429,13 +429,17 @@ def test_google_genai_is_recorded_by_the_client_it_is_given(library: Any, url: s
 
 
 class _Unknown:
-    pass
+    """A client whose parts keep its HTTP client."""
+
+    def __init__(self) -> None:
+        self._client = httpx.Client()
+        self.parts = [self._client.get]
 
 
 def test_what_cannot_be_recorded_is_refused_with_what_works() -> None:
     """A client without a documented way is named, with the way that there is."""
     with pytest.raises(UsageError, match=r"cannot record .*_Unknown: it takes clients of OpenAI, Anthropic and Ollama"):
         wrap(_Unknown())
-    like_google = type("Client", (), {"__module__": "google.genai.client"})
+    like_google: Any = type("Client", (), {"__module__": "google.genai.client"})
     with pytest.raises(UsageError, match=r"http_options=\{'httpx_client': playhead\.wrap\(httpx\.Client\(\)\)"):
         wrap(like_google())
