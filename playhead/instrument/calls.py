@@ -153,7 +153,7 @@ def _planned(scope: Scope, body: Body) -> tuple[DirectTool, PlannedCall]:
         scope.call_ids.add(call_id)
         tool.bodies[call_id] = body
     args_hash, fingerprint = session.run.recorder.identity_of(body.arguments)
-    key = fingerprint or args_hash
+    key = args_hash if fingerprint is None else f"{args_hash}.{fingerprint}"
     body.act = Act(session.owner, strand.number, "call", body.spec.name, key, lambda: body.arguments)
     planned = PlannedCall(
         call=ToolCall(id=call_id, name=body.spec.name, arguments=body.arguments),

@@ -275,12 +275,13 @@ class WireExchange:
 
 
 def _identity(scope: Scope, body: bytes) -> str:
-    """Return the hash of a body, or where redaction changes it a fingerprint, which does not reveal it."""
+    """Return the hash of a body after redaction; where that changed it, with a fingerprint, which does not reveal it."""
     redactor = scope.session.run.recorder.redactor
     if redactor.concerns(body):
         text = scrub(body.decode(errors="replace"))
-        if redactor.redact_text(text) != text:
-            return fingerprint(text)
+        redacted = redactor.redact_text(text)
+        if redacted != text:
+            return f"{sha256(redacted.encode()).hexdigest()}.{fingerprint(text)}"
     return sha256(body).hexdigest()
 
 

@@ -53,7 +53,7 @@ class FrozenProgram(ProgramWorld):
 
     def __init__(self, recording: Recording) -> None:
         self.ambiguous: list[str] = []
-        """Calls that were made beside equal ones with other answers, so that nothing says which answer is whose."""
+        """Why nothing is concluded: calls beside equal ones with other answers, cancelled calls, and what redaction hides."""
         self.compared = 0
         """What came out as recorded."""
         self.is_open = _is_open(recording)
@@ -216,7 +216,10 @@ class FrozenProgram(ProgramWorld):
                 self.stop(self._miss(act, strands))
             self._note(act, found, strands)
         if not found.entry.is_known:
-            self.stop(RecordingEndedError(f"the recording ends before {_named(act.kind, act.name)} was answered"))
+            why = f"{_named(act.kind, act.name)} has no recorded answer: it was cancelled, or the recording ends before that"
+            if not self.is_open:
+                self.ambiguous.append(why)
+            self.stop(RecordingEndedError(why))
         return found.entry
 
     def _note(self, act: Act, found: Found, strands: Strands | None) -> None:
@@ -227,6 +230,8 @@ class FrozenProgram(ProgramWorld):
                 f"{_named(act.kind, act.name)} of {entry.owner}: events {entry.seq} and {found.rival.seq} are of equal strands "
                 "that were answered differently"
             )
+        if entry.key != act.key:
+            self.ambiguous.append(f"redaction hides whether {_named(act.kind, act.name)} is that of event {entry.seq}")
         if not found.in_order:
             due = None if strands is None else strands.expected(act.strand)
             then = "where nothing was recorded" if due is None else f"before {_named(due.kind, due.name)}"

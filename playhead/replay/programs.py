@@ -16,6 +16,7 @@ from playhead.instrument.seam import Halted
 from playhead.kernel.session import RunContext
 from playhead.replay.loading import require_sound
 from playhead.replay.program_worlds import FrozenProgram
+from playhead.replay.redacted import markers_in
 from playhead.replay.reproduction import Reproduction
 from playhead.replay.restoring import restored_as
 from playhead.replay.sealed import no_sockets
@@ -49,6 +50,9 @@ def arguments_of(recording: Recording, program: Recorded, given: Mapping[str, An
         raise UsageError(
             f"{', '.join(missing)} of {program.reference} was no JSON, so it is not in the recording: pass args={{…}} (--arg)"
         )
+    hidden = sorted({name for name, value in settings["arguments"].items() if name not in given and markers_in(value)})
+    if hidden:
+        raise UsageError(f"{', '.join(hidden)} of {program.reference} was redacted: pass args={{…}} (--arg)")
     bound = inspect.BoundArguments(signature, {})
     for name, parameter in signature.parameters.items():
         if name in given:

@@ -105,8 +105,8 @@ class Reproduction:
     """What could not be compared: event kinds and fields that this version does not know, and request parameters
     without a fingerprint or with one made with another key."""
     ambiguous: tuple[str, ...] = ()
-    """Of a program: equal calls of several threads or tasks that were answered differently. Nothing says which answer is
-    whose, so the reproduction is inconclusive."""
+    """Of a program: why the reproduction is inconclusive. Equal calls of several threads or tasks were answered differently,
+    a call was cancelled, or redaction hides what was called."""
 
 
 async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = None) -> Reproduction:

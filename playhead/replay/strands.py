@@ -21,6 +21,7 @@ from playhead.trace.events import (
     ToolCallStarted,
 )
 from playhead.trace.owners import owner_inside
+from playhead.trace.parameters import comparable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -57,15 +58,23 @@ class Entry:
     taken: bool = False
 
     def fits(self, act: Act) -> bool:
-        """Return whether this is what the program does now."""
-        return (self.kind, self.name, self.key) == (act.kind, act.name, act.key)
+        """Return whether this is what the program does now, as far as redaction shows."""
+        if (self.kind, self.name) != (act.kind, act.name):
+            return False
+        return self.key == act.key or self.is_hidden(act.key)
+
+    def is_hidden(self, key: str) -> bool:
+        """Return whether redaction made this and what the program does now look the same, and nothing tells them apart."""
+        (one, *then), (other, *now) = (each.partition(" ")[0].split(".") for each in (self.key, key))
+        return one == other and bool(then or now) and not (then and now and comparable(then[0], now[0]))
 
     @property
     def is_known(self) -> bool:
-        """Whether there is an answer to serve."""
-        return self.answer is not None and not (
-            isinstance(self.answer, ToolCallCompleted) and self.answer.ended == "cancelled"
-        )
+        """Whether there is an answer to serve: not of what was cancelled."""
+        answer = self.answer
+        if isinstance(answer, ToolCallCompleted):
+            return answer.ended != "cancelled"
+        return answer is not None and not (isinstance(answer, LlmFailed) and answer.cancelled)
 
     def outcome(self) -> str:
         """Return the answer, and all that came of it, as one text."""
@@ -214,7 +223,7 @@ def _entry(owner: str, record: Record) -> Entry | None:
         )
     if isinstance(event, ToolCallStarted) and event.strand is not None:
         child = owner_inside(owner, event.tool, record.iteration, event.position)
-        key = event.args_fingerprint or event.args_hash
+        key = event.args_hash if event.args_fingerprint is None else f"{event.args_hash}.{event.args_fingerprint}"
         return Entry(owner, event.strand, "call", event.tool, key, record.seq, event, record.iteration, child)
     if isinstance(event, FactRecorded) and event.key.isdecimal():
         return Entry(owner, int(event.key), "fact", event.name, "", record.seq, event, answer=event)

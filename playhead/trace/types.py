@@ -70,7 +70,7 @@ class Wire(Value):
     url: str | None = None
     """Of a request: the method and the address, without credentials and query."""
     body_hash: Id | None = None
-    """Of a request: SHA-256 of the body as the program made it; where redaction changed it, a keyed fingerprint."""
+    """Of a request: SHA-256 of the body as the program made it, after redaction; where that changed it, `.` and a keyed fingerprint."""
     strand: int | None = None
     """Of a request: the thread or task that asked, in order of first use; what one strand does is in order."""
     status: int | None = None

@@ -445,3 +445,78 @@ def test_a_sealed_replay_connects_nothing_but_the_model() -> None:
         assert "the replay is sealed" in outcome.divergences[0].what
         replay = recording.replay_sync(program=asking, sealed=True)
         assert (replay.verdict, "sealed" in str(replay.stopped)) == ("inconclusive", True)
+
+
+def test_what_redaction_hides_is_inconclusive() -> None:
+    """A result with a credential is served redacted: what the program makes of it looks the same, and nothing tells more."""
+    secret = "ghp_" + "Ab1" * 12
+
+    @tool(read_only=True)
+    def token(name: str) -> str:
+        return f"the token is {secret}"
+
+    @recorded
+    def asking(name: str) -> str:
+        ECHO.create([{"role": "user", "content": token(name=name)}])
+        return "done"
+
+    asking("x")
+    recording = playhead.load_recording("latest")
+    assert secret not in recording.path.read_text()
+    outcome = recording.reproduce_sync(program=asking)
+    assert (outcome.identical, outcome.divergences, len(outcome.ambiguous)) == (False, (), 1)
+    asking(f"my {secret}")
+    with pytest.raises(UsageError, match=r"name of .*asking was redacted"):
+        playhead.load_recording("latest").reproduce_sync(program=asking)
+
+
+async def test_what_was_cancelled_is_inconclusive() -> None:
+    """A call that the program itself cancelled has no result that could be served."""
+
+    @tool
+    async def hang() -> None:
+        await asyncio.Event().wait()
+
+    @recorded
+    async def impatient() -> str:
+        task = asyncio.ensure_future(hang())
+        for _ in range(5):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return "cancelled"
+
+    assert await impatient() == "cancelled"
+    recording = playhead.load_recording("latest")
+    assert [each.ended for each in recording.root.results.values()] == ["cancelled"]
+    outcome = await recording.reproduce(program=impatient)
+    assert (outcome.identical, outcome.divergences, len(outcome.ambiguous)) == (False, (), 1)
+
+
+def test_requests_in_unknown_formats_are_reproduced_by_their_bytes() -> None:
+    """Any client of httpx or httpx2 is recorded; a budget refuses what it cannot bound."""
+    import httpx2
+
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        asked.append(str(request.url))
+        return httpx2.Response(200, content=b"\xff\x00" + request.content)
+
+    asked: list[str] = []
+    client = playhead.wrap(httpx2.Client(transport=httpx2.MockTransport(handle)))
+
+    def other() -> str:
+        first = client.post("https://other.example/v9?key=sk-secret-123456", content=b"one").content
+        return f"{first!r} {client.get('https://other.example/v9').content!r}"
+
+    program = recorded(other)
+    said = program()
+    recording = playhead.load_recording("latest")
+    assert "sk-secret-123456" not in recording.path.read_text()
+    assert [each.requested.model for each in recording.root.exchanges] == ["http/other.example"] * 2
+    assert recording.reproduce_sync(program=program).identical
+    assert (len(asked), said) == (2, "b'\\xff\\x00one' b'\\xff\\x00'")
+    limited = recorded(compose=[budget_limit(max_tokens=100_000)])(other)
+    with pytest.raises(RunEndedError, match="wire format"):
+        limited()
+    assert len(asked) == 2
