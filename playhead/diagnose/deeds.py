@@ -97,12 +97,8 @@ def is_named(deeds: frozenset[str], text: str) -> bool:
 
 def is_done(claim: Claim, text: str) -> bool:
     """Return whether a text in lower case says that what is claimed is done."""
-    if re.search(rf"\b{re.escape(claim.word)}\b", text):
-        return True
     done = {match[0] for match in _done().finditer(text)}
-    if any(_named(deed, "done", "loose").fullmatch(word) for deed in claim.deeds for word in done):
-        return True
-    return any(map(sign("any").fullmatch, done)) and any(_named(deed, "noun").search(text) for deed in claim.deeds)
+    return any(_named(deed, "done", "loose").fullmatch(word) for deed in claim.deeds for word in done)
 
 
 def admits(text: str) -> bool:

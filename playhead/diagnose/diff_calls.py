@@ -1,7 +1,7 @@
-"""The tool calls of two runs in the order of asking, which calls belong together, and how they differ.
+"""The tool calls of two runs, which calls correspond, and how they differ.
 
-A turn runs its calls beside each other, and agents work beside each other, so the order of the file says little. Here a
-turn's calls stand by their place in it, and what an agent that was called did stands right after the call.
+Calls and agents run concurrently, so their order in the file means little. Here a turn's calls are sorted by their position
+in the turn, and what happened inside a call follows right after it.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from playhead.diagnose.diff_types import RationaleChange, ResultChange, ToolEdit, ToolUse
-from playhead.diagnose.diff_values import differences, same
+from playhead.diagnose.diff_values import differences, same, unlike_part
 from playhead.trace.events import ToolCallCompleted, ToolCallStarted
 from playhead.trace.owners import agent_path, is_within, owner_inside, places_of
 from playhead.trace.values import json_hash
@@ -54,9 +54,9 @@ class RunCalls:
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
         self.all: list[Call] = []
-        """Every call once, what happened inside a call right after it."""
+        """Every call once; calls made inside a call follow right after it."""
         self.by_owner: dict[str, list[Call]] = defaultdict(list)
-        """In order of asking."""
+        """In the order in which they were requested."""
         open_calls: dict[tuple[str, str], Call] = {}
         for record in recording.records:
             event = record.event
@@ -73,7 +73,7 @@ class RunCalls:
         self.leave_out(())
 
     def leave_out(self, owners: Iterable[str]) -> None:
-        """Leave out what happened to these owners and below them."""
+        """Leave out the calls of these owners and of those below them."""
         for owner in owners:
             self.all = [call for call in self.all if not is_within(call.record.owner, owner)]
         self.by_owner.clear()
@@ -84,17 +84,17 @@ class RunCalls:
 
 @dataclass(eq=False)
 class Alignment:
-    """Which calls, and which owners, of two runs belong together."""
+    """The corresponding calls and owners of two runs."""
 
     original: RunCalls
     replay: RunCalls
     pairs: list[tuple[Call, Call]] = field(default_factory=list)
-    """Calls of the same tool by the same agent: with the same arguments, or in the same place with others."""
+    """Calls of the same tool by the same agent, with the same arguments, or in the same place with different ones."""
     owners: dict[str, str] = field(default_factory=dict)
-    """The original's owner for each of the replay's that has one."""
+    """The original's owner for each owner of the replay that has one."""
     not_entered: tuple[set[str], set[str]] = field(default_factory=lambda: (set(), set()))
-    """Owners inside the bodies of tools, the original's and the replay's, whose result the other run took from a
-    recording: a body that did not run is no difference."""
+    """Owners inside the bodies of tools, of the original and of the replay, where the other run took the result from a
+    recording. That a body did not run is not a difference."""
 
     def __post_init__(self) -> None:
         self._paired: set[int] = set()
@@ -131,7 +131,7 @@ class Alignment:
             self.not_entered[1].add(b.child)
 
     def _enter(self, one: str, other: str) -> None:
-        """Pair two owners, unless there is no such owner, or one of them has its partner already."""
+        """Pair two owners, unless one of them does not exist or is already paired."""
         known = one in self.original.recording.owners and other in self.replay.recording.owners
         if known and other not in self.owners and one not in self._taken:
             self.owners[other] = one
@@ -145,10 +145,10 @@ def _is_served(call: Call) -> bool:
 
 
 def align(left: list[Call], right: list[Call]) -> Iterator[tuple[Call, Call]]:
-    """Yield the calls of two owners that belong together.
+    """Yield the corresponding calls of two owners.
 
-    First those that come in the same order, then equal ones that moved, then those of the same tool between the same
-    two neighbours: they were called with other arguments.
+    First those in the same order, then equal ones that moved, then those of the same tool between the same two neighbours,
+    which were called with different arguments.
     """
     kept = common_pairs([call.use[1:] for call in left], [call.use[1:] for call in right])
     yield from ((left[one], right[other]) for one, other in kept)
@@ -162,7 +162,7 @@ def align(left: list[Call], right: list[Call]) -> Iterator[tuple[Call, Call]]:
 
 
 def _free(calls: list[Call], kept: list[int]) -> list[tuple[int, Call]]:
-    """Return the calls that are not kept, each with how many kept ones stand before it."""
+    """Return the calls that are not kept, each with the number of kept ones before it."""
     taken = set(kept)
     return [(bisect_left(kept, place), call) for place, call in enumerate(calls) if place not in taken]
 
@@ -171,7 +171,7 @@ def _free(calls: list[Call], kept: list[int]) -> list[tuple[int, Call]]:
 
 
 def call_script(alignment: Alignment) -> tuple[ToolEdit, ...]:
-    """Return every call, edited or the same, as a reader of the replay comes to it; what was removed stands where it was."""
+    """Return every call, edited or unchanged, in the replay's order; removed calls stand where they were."""
     in_place = set(longest_increasing((a.place, b.place) for a, b in alignment.pairs))
     rows = [_edit(_kind(a, b, in_place), a, b) for a, b in alignment.pairs]
     paired = {id(call) for pair in alignment.pairs for call in pair}
@@ -214,7 +214,7 @@ def _edit(kind: EditKind, a: Call | None, b: Call | None) -> ToolEdit:
 
 
 def result_changes(alignment: Alignment) -> tuple[ResultChange, ...]:
-    """Return the calls with the same arguments that something else came back from."""
+    """Return the calls with the same arguments and different results."""
     closed = [run.recording.ending is not None for run in (alignment.original, alignment.replay)]
     found = (
         _result_change(a, b)
@@ -281,15 +281,10 @@ def _in_order(alignment: Alignment) -> Iterator[tuple[Call, Call]]:
 # --- sequences --------------------------------------------------------------------------------------------------------
 
 
-def common_pairs(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[Pair]:
-    """Return the places of a long common subsequence, in order."""
-    start, end = 0, 0
-    shortest = min(len(left), len(right))
-    while start < shortest and left[start] == right[start]:
-        start += 1
-    while end < shortest - start and left[-1 - end] == right[-1 - end]:
-        end += 1
-    a, b = left[start : len(left) - end], right[start : len(right) - end]
+def common_pairs(left: list[Hashable], right: list[Hashable]) -> list[Pair]:
+    """Return the places of a common subsequence, in order; it is long, but not always the longest."""
+    start, a, b = unlike_part(left, right)
+    end = len(left) - start - len(a)
     middle = longest_increasing(equal_pairs(a, b))
     return [
         *((place, place) for place in range(start)),
@@ -299,7 +294,7 @@ def common_pairs(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[Pa
 
 
 def equal_pairs(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[Pair]:
-    """Return each item of the left with the equal item of the right that has the same rank among its equals."""
+    """Pair equal items: the first on the left with the first on the right, the second with the second, and so on."""
     places: dict[Hashable, deque[int]] = defaultdict(deque)
     for place, item in enumerate(right):
         places[item].append(place)
@@ -307,22 +302,18 @@ def equal_pairs(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[Pai
 
 
 def longest_increasing(pairs: Iterable[Pair]) -> list[Pair]:
-    """Return the most pairs that stand in the same order on both sides; n log n. No place may come twice."""
+    """Return the most pairs that stand in the same order on both sides, in n log n steps. No place may occur twice."""
     ends: list[int] = []
-    tops: list[int] = []
-    before: list[int | None] = []
-    items = sorted(pairs)
-    for number, (_, other) in enumerate(items):
-        place = bisect_left(ends, other)
-        before.append(tops[place - 1] if place else None)
-        if place == len(ends):
-            ends.append(other)
-            tops.append(number)
-        else:
-            ends[place], tops[place] = other, number
+    """By length: the lowest place at which an increasing sequence of this length ends."""
+    chains: list[Any] = []
+    """The pairs of that sequence, each with those before it."""
+    for pair in sorted(pairs):
+        length = bisect_left(ends, pair[1])
+        ends[length : length + 1] = [pair[1]]
+        chains[length : length + 1] = [(pair, chains[length - 1] if length else None)]
     kept: list[Pair] = []
-    top = tops[-1] if tops else None
-    while top is not None:
-        kept.append(items[top])
-        top = before[top]
+    chain = chains[-1] if chains else None
+    while chain is not None:
+        pair, chain = chain
+        kept.append(pair)
     return kept[::-1]

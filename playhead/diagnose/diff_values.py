@@ -1,4 +1,4 @@
-"""Where two JSON values or two texts differ: exact, and bounded for hostile files."""
+"""Where two JSON values or two texts differ: exact, and bounded in time for hostile files."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
 MOST_DIFFERENCES: Final = 100
-"""Places of one value that are listed."""
+"""The maximum number of listed differences of one value."""
 MOST_LINES: Final = 400
-"""Lines of a text's difference."""
+"""The maximum number of lines of a text's difference."""
 _MOST_COMPARED: Final = 1_000
-"""Lines of a text that are compared one by one, from the first that differs."""
+"""The maximum number of lines compared one by one, from the first that differs."""
 _LONG_LINE: Final = 100
-"""Characters of a line from which it is taken sentence by sentence: prompts are paragraphs on one line."""
+"""Longer lines, in characters, are split into sentences: prompts are often paragraphs on one line."""
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any event
-    """Return a field of an event as JSON, without what is not compared; what is JSON already is not copied."""
+    """Return a field of an event as JSON, without the fields that are not compared. JSON values are not copied."""
     if isinstance(value, BaseModel):
         skipped = volatile_fields(type(value))
         return {name: plain(each) for name, each in value.__dict__.items() if name not in skipped}
@@ -40,9 +40,9 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any event
 
 
 def same(left: Any, right: Any) -> bool:  # noqa: ANN401 - any field of any event
-    """Return whether two values stand alike in a file: 1 is neither 1.0 nor true, and not-a-number is itself.
+    """Return whether two values are written alike in a file: 1 differs from 1.0 and from true, and NaN equals NaN.
 
-    Unrecorded values whose fingerprints are of two keys cannot be compared; they count as alike.
+    Unrecorded values with fingerprints of different keys cannot be compared; they count as the same.
     """
     if left is right:
         return True
@@ -58,7 +58,7 @@ def same(left: Any, right: Any) -> bool:  # noqa: ANN401 - any field of any even
 
 
 def same_fields(left: BaseModel, right: BaseModel, left_out: AbstractSet[str] = frozenset()) -> bool:
-    """Return whether the known fields of two models of one type are the same, but for volatile ones and those to leave out."""
+    """Return whether the known fields of two models of one type are the same, except volatile and left-out ones."""
     others, volatile = right.__dict__, volatile_fields(type(left))
     for name, value in left.__dict__.items():  # `is` first: this is most of the time that a reproduction takes
         other = others.get(name)
@@ -83,9 +83,9 @@ def differences(
     replay: Any,  # noqa: ANN401 - JSON
     most: int = MOST_DIFFERENCES,
 ) -> tuple[Difference, ...]:
-    """Return where two JSON values differ, path by path.
+    """Return the differences of two JSON values, each with its path.
 
-    Lists are compared place by place between what is the same at their beginnings and at their ends.
+    Lists are compared item by item between their common beginning and end.
     """
     return tuple(islice(_walk(original, replay, ""), most))
 
@@ -107,7 +107,7 @@ def _walk(
             else:
                 yield from _walk(original[key], replay[key], place)
     elif isinstance(original, list) and isinstance(replay, list):
-        start, left, right = _unlike_part(original, replay)
+        start, left, right = unlike_part(original, replay)
         for index, (one, other) in enumerate(zip(left, right, strict=False), start):
             yield from _walk(one, other, f"{path}[{index}]")
         both = min(len(left), len(right))
@@ -119,8 +119,8 @@ def _walk(
         yield _difference(path, "changed", original=original, replay=replay)
 
 
-def _unlike_part(left: list[Any], right: list[Any]) -> tuple[int, list[Any], list[Any]]:
-    """Return two lists without what is the same at their beginnings and ends, and the place where that begins."""
+def unlike_part(left: list[Any], right: list[Any]) -> tuple[int, list[Any], list[Any]]:
+    """Return how many items two lists begin with in common, and the lists without their common beginning and end."""
     shortest = min(len(left), len(right))
     start = next((place for place in range(shortest) if not same(left[place], right[place])), shortest)
     rest = range(shortest - start)
@@ -136,12 +136,12 @@ def _difference(path: str, change: Any, *, original: Any = None, replay: Any = N
 
 
 def line_diff(original: str, replay: str) -> tuple[str, ...]:
-    """Return the lines that differ with one line around them, in the form of a unified diff without its head.
+    """Return the lines that differ, with one line of context, as a unified diff without its header.
 
-    There are at most 400; a last line after `…` says that more lines may differ.
+    There are at most 400 lines; a last line with `…` then says that more may differ.
     """
     left, right = _lines(original), _lines(replay)
-    start, *parts = _unlike_part(left, right)
+    start, *parts = unlike_part(left, right)
     first = max(start - 1, 0)
     left, right = left[first : start + len(parts[0]) + 1], right[first : start + len(parts[1]) + 1]
     is_cut = max(len(left), len(right)) > _MOST_COMPARED
@@ -152,11 +152,11 @@ def line_diff(original: str, replay: str) -> tuple[str, ...]:
 
 
 def _lines(text: str) -> list[str]:
-    """Return the lines of a text, the long ones sentence by sentence."""
+    """Return the lines of a text, with long ones split into sentences."""
     lines = text.split("\n")
     return [part for line in lines for part in ([line] if len(line) <= _LONG_LINE else _SENTENCE_END.split(line))]
 
 
 def common_length(one: str, other: str) -> int:
-    """Return how many characters two texts begin with in common."""
+    """Return the length of the common beginning of two texts."""
     return len(commonprefix((one, other)))  # noqa: RUF071 - characters of a text are meant, not parts of a path

@@ -10,7 +10,7 @@ import os
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from playhead.errors import MissingDependencyError, UsageError
 from playhead.trace.blobs import create_file, read_plain
@@ -19,18 +19,6 @@ _PEM: Final = b"-----BEGIN "
 _LARGEST: Final = 16 * 1024
 _LEAST: Final = 32
 """Bytes of a secret; `openssl rand -hex 32` writes 64."""
-
-
-class Key(Protocol):
-    """Signs, or verifies, or both."""
-
-    def sign(self, message: bytes) -> str:
-        """Return the signature in hex; raises `UsageError` for a key that only verifies."""
-        ...
-
-    def verifies(self, message: bytes, signature: str) -> bool:
-        """Return whether this is the key's signature of the message."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -70,6 +58,10 @@ class Pair:
         except (InvalidSignature, ValueError):
             return False
         return True
+
+
+Key = Secret | Pair
+"""Signs, or verifies, or both."""
 
 
 def read_key(source: str) -> Key:

@@ -1,13 +1,13 @@
-"""Every event in a sentence: what a timeline says beside its kind.
+"""Every event as a sentence, shown beside its kind in a timeline.
 
-The sentences are made of what the trace holds, so they are not safe for a terminal yet; `terminal.fit` makes them so.
+The sentences contain text from the trace, so they are not safe for a terminal; `terminal.fit` escapes them.
 """
 
 from __future__ import annotations
 
 import json
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from playhead.diagnose.parts import content_text, usage_text
 from playhead.trace import events as e
@@ -18,12 +18,29 @@ if TYPE_CHECKING:
     from playhead.trace.types import AgentHeader, Content
 
 LONGEST = 4000
-"""Characters of one value that a sentence takes; no line that anybody reads is longer."""
+"""The maximum number of characters of one value in a sentence."""
+
+
+SENTENCES: Final = {
+    "hook-fired": "{hook}, {timing} {phase}, asked to {action}",
+    "provider-fallback": "{from_model} → {to_model}, failure {attempt}",
+    "plan-step-changed": "{plan_id} {step_id} {status}",
+    "rationale-missing": "no reason stated for {tool} (call {call_id})",
+    "strategy-selected": "{strategy}",
+    "strategy-switched": "{from_strategy} → {to_strategy}, switch {switch_number}",
+    "decision-evaluated": "{decision}",
+    "curator-decision": "{ref} {action}",
+    "nudge-issued": "{nudge} ({severity}): {text}",
+}
+"""Kinds whose sentence is only their fields, and the stated reason behind them."""
 
 
 @singledispatch
 def summarise(event: e.EventBase) -> str:
-    """Return the event in a sentence; of a rare kind, and of one that this version does not know, its fields."""
+    """Return the event in a sentence; for a rare kind, or one that this version does not know, its fields."""
+    if event.kind in SENTENCES:
+        reason = getattr(event, "reason", None) or getattr(event, "rationale", None)
+        return _because(SENTENCES[event.kind].format_map(event.__dict__), reason)
     fields = event.model_dump(exclude={"kind"})
     return _clauses(f"{name}={preview(value)}" for name, value in fields.items() if value not in (None, "", (), []))
 
@@ -34,14 +51,14 @@ def preview(value: Any) -> str:  # noqa: ANN401 - JSON
 
 
 def arguments(value: Any) -> str:  # noqa: ANN401 - JSON
-    """Return a call's arguments as they would be written in Python."""
+    """Return a call's arguments in Python syntax."""
     if not isinstance(value, dict):
         return preview(value)
     return ", ".join(f"{name}={json.dumps(each, ensure_ascii=False)[:LONGEST]}" for name, each in value.items())
 
 
 def duration_text(milliseconds: float) -> str:
-    """Return a duration in the unit that suits it."""
+    """Return a duration in milliseconds, or in seconds from one second on."""
     return f"{milliseconds:.1f} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.1f} s"  # noqa: PLR2004
 
 
@@ -91,11 +108,6 @@ def _(event: e.RunCompleted | e.AgentCompleted) -> str:
 
 
 # --- phases and hooks -------------------------------------------------------------------------------------------------
-
-
-@summarise.register
-def _(event: e.HookFired) -> str:
-    return _because(f"{event.hook}, {event.timing} {event.phase}, asked to {event.action}", event.reason)
 
 
 @summarise.register(e.EmissionChanged)
@@ -155,11 +167,6 @@ def _(event: e.LlmFailed) -> str:
     return f"request {event.request}: {event.error.type}{again}: {event.error.message}"
 
 
-@summarise.register
-def _(event: e.ProviderFallback) -> str:
-    return f"{event.from_model} → {event.to_model}, failure {event.attempt}: {event.reason}"
-
-
 # --- reasoning --------------------------------------------------------------------------------------------------------
 
 
@@ -185,11 +192,6 @@ def _step(step: Any) -> str:  # noqa: ANN401 - JSON, typed by the strategy
     return " ".join(preview(each) for each in (step.get("id"), what) if each is not None)
 
 
-@summarise.register
-def _(event: e.PlanStepChanged) -> str:
-    return _because(f"{event.plan_id} {event.step_id} {event.status}", event.reason)
-
-
 @summarise.register(e.Reflection)
 @summarise.register(e.Critique)
 def _(event: e.Reflection | e.Critique) -> str:
@@ -209,11 +211,6 @@ def _(event: e.AlternativesConsidered) -> str:
     rejected = "; ".join(f"not {each.name or each.option} ({each.rejected_because})" for each in event.alternatives)
     kept = f" (kept {', '.join(event.kept) or 'none'})" if event.kept is not None else ""
     return _because(f"{event.decision}{kept}", rejected)
-
-
-@summarise.register
-def _(event: e.RationaleMissing) -> str:
-    return f"no reason stated for {event.tool} (call {event.call_id})"
 
 
 # --- tools ------------------------------------------------------------------------------------------------------------
@@ -243,34 +240,9 @@ def _(event: e.ToolCallCompleted) -> str:
 
 
 @summarise.register
-def _(event: e.StrategySelected) -> str:
-    return _because(event.strategy, event.reason)
-
-
-@summarise.register
 def _(event: e.StrategySwitchEvaluated) -> str:
     verdict = f"switch to {event.recommended_strategy}" if event.will_switch else f"not to {event.recommended_strategy}"
     return _because(f"{event.from_strategy}: {verdict}", event.rationale)
-
-
-@summarise.register
-def _(event: e.StrategySwitched) -> str:
-    return _because(f"{event.from_strategy} → {event.to_strategy}, switch {event.switch_number}", event.rationale)
-
-
-@summarise.register
-def _(event: e.DecisionEvaluated) -> str:
-    return _because(event.decision, event.rationale)
-
-
-@summarise.register
-def _(event: e.CuratorDecision) -> str:
-    return _because(f"{event.ref} {event.action}", event.rationale)
-
-
-@summarise.register
-def _(event: e.NudgeIssued) -> str:
-    return f"{event.nudge} ({event.severity}): {event.text}"
 
 
 @summarise.register
