@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 
 import playhead
+from tests.answering import answering
 from tests.docs.pages import DOCS, blocks_of
 from tests.instrument.chatting import Chat, calls, says
 
@@ -127,6 +130,55 @@ def test_outside_a_run_an_agent_of_a_framework_is_as_before(name: str) -> None:
     RAN.clear()
     assert FRAMEWORKS[name](Chat(server))("How high is a?") == "So a is 42 and refunded 7: none."
     assert sorted(RAN) == [("lookup", "a"), ("refund", 7)]
+
+
+def test_a_loop_on_google_genai_is_recorded_and_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model stands in the address, and the prompt beside the contents: a replay changes both."""
+    from google import genai
+    from google.genai import types
+
+    asked: list[tuple[str, Any]] = []
+
+    def answer(path: str, headers: Any, body: bytes) -> Any:
+        asked.append((path, json.loads(body)))
+        has_result = b"functionResponse" in body
+        part = {"text": "It is 42."} if has_result else {"functionCall": {"name": "lookup", "args": {"key": "a"}}}
+        said = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}
+        return 200, {}, [json.dumps({"candidates": [said], "usageMetadata": {"promptTokenCount": 9}}).encode()]
+
+    recorded_lookup = playhead.tool(read_only=True)(lookup)
+    off = types.AutomaticFunctionCallingConfig(disable=True)
+    config = types.GenerateContentConfig(
+        system_instruction="Be brief.",
+        tools=[{"function_declarations": [{"name": "lookup", "parameters": {"type": "OBJECT"}}]}],
+        automatic_function_calling=off,
+    )
+
+    @playhead.recorded(trace=tmp_path)
+    def program(task: str) -> str:
+        contents: list[Any] = [types.Content(role="user", parts=[types.Part(text=task)])]
+        while True:
+            said = client.models.generate_content(model="gemini-3", contents=contents, config=config)
+            if not said.function_calls:
+                return str(said.text)
+            (call,) = said.function_calls
+            result = types.Part.from_function_response(name="lookup", response={"is": recorded_lookup(**call.args)})
+            contents += [said.candidates[0].content, types.Content(role="user", parts=[result])]
+
+    with answering(answer) as url:
+        http: Any = {"base_url": url, "httpx_client": playhead.wrap(httpx.Client())}
+        client = genai.Client(api_key="AIza-secret-123", http_options=http)
+        assert program("How high is a?") == "It is 42."
+        recording = playhead.load_recording(next(tmp_path.glob("*.jsonl")))
+        RAN.clear()
+        assert recording.reproduce_sync(program=program).identical
+        assert len(asked) == 2
+        replayed = recording.replay_sync(
+            program=program, system_prompt="Be long.", model="gemini/gemini-4", trace=tmp_path
+        )
+    assert (replayed.run.output, RAN) == ("It is 42.", [])
+    assert [path for path, _ in asked] == [f"/v1/models/gemini-{n}:generateContent" for n in (3, 3, 4, 4)]
+    assert [body["systemInstruction"]["parts"] for _, body in asked[2:]] == [[{"text": "Be long."}]] * 2
 
 
 def test_the_page_of_wrapped_clients_is_true() -> None:

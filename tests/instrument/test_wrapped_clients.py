@@ -414,10 +414,12 @@ def test_a_transport_is_recorded_for_a_client_that_takes_one(url: str) -> None:
     assert [each.asked.wire and each.asked.wire.model for each in wires.kept] == ["openai/m"]
 
 
+@pytest.mark.frameworks
 @pytest.mark.parametrize("library", [httpx, httpx2])
 def test_google_genai_is_recorded_by_the_client_it_is_given(library: Any, url: str) -> None:
     """As the refusal says: `http_options` take a wrapped HTTP client."""
-    genai = pytest.importorskip("google.genai")
+    from google import genai
+
     http = {"httpx_client": wrap(library.Client()), "httpx_async_client": wrap(library.AsyncClient())}
     with recording() as wires:
         client = genai.Client(api_key="AIza-secret-12", http_options={"base_url": url, **http})
