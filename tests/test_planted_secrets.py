@@ -7,9 +7,11 @@ import logging
 import traceback
 from typing import TYPE_CHECKING, Any
 
+import httpx2
 import pytest
 
 from playhead import Agent, PlayheadError, load_recording, tool
+from playhead import recorded as as_run
 from playhead.importing import import_file
 from playhead.importing.collect.collector import Collector as SpanCollector
 from playhead.testing import ScriptedModel, call, text
@@ -17,6 +19,7 @@ from playhead.trace import events as e
 from tests.cli.command_line import playhead
 from tests.importing.collecting import JSON, recorded, take
 from tests.importing.traces import Trace, calling
+from tests.instrument.chatting import Chat
 from tests.kernel.runs import make_agent
 from tests.spans.collector import Collector
 from tests.streams import InPieces
@@ -160,6 +163,37 @@ async def test_equal_credentials_are_told_apart(tmp_path: Path) -> None:
     replayed = await recording.replay(model=ScriptedModel(backwards), trace=tmp_path)
     results = [each.result for each in events_of(replayed.recording.path) if isinstance(each, e.ToolCallCompleted)]
     assert (results, dict(replayed.rungs)) == (["result of x", "result of V"], {"reordered": 2})
+
+
+def in_pieces(text: str, length: int) -> httpx2.Response:
+    """Return a streamed answer of two choices, one after the other in turn, in pieces of this length."""
+    pieces = [text[start : start + length] for start in range(0, len(text), length)]
+    chunks = [{"index": index, "delta": {"content": piece}} for piece in pieces for index in (0, 1)]
+    of_chunk = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    lines = [f"data: {json.dumps({**of_chunk, 'choices': [{**each, 'finish_reason': None}]})}\n\n" for each in chunks]
+    return httpx2.Response(200, headers={"content-type": "text/event-stream"}, text="".join(lines))
+
+
+@pytest.mark.parametrize("length", [1, 7])
+def test_the_pieces_of_an_answer_to_a_wrapped_client(tmp_path: Path, length: int) -> None:
+    """A credential over pieces of a stream is in no piece, nor in all together; a reproduction serves what is left."""
+    chat = Chat(lambda _: in_pieces(f"With {GITHUB}, or the password is {PASSWORD}", length))
+
+    @as_run(trace=tmp_path)
+    def program() -> str:
+        return "".join(each.choices[0].delta.content for each in chat.create([], stream=True) if each.choices[0].index)
+
+    assert program() == f"With {GITHUB}, or the password is {PASSWORD}"
+    (path,) = tmp_path.glob("*.jsonl")
+    (answer,) = [each for each in events_of(path) if isinstance(each, e.LlmResponded)]
+    assert answer.wire is not None
+    chunks = [json.loads(line.removeprefix("data: ")) for line in str(answer.wire.body).split("\n\n") if line]
+    for index in (0, 1):
+        said = "".join(
+            each["choices"][0]["delta"]["content"] for each in chunks if each["choices"][0]["index"] == index
+        )
+        assert (left_in(said), said.startswith("With [redacted:github-token:")) == ([], True)
+    assert load_recording(path).reproduce_sync(program=program).identical
 
 
 class TestOutwards:

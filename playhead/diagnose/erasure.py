@@ -14,14 +14,13 @@ import hashlib
 import os
 import re
 import time
-from collections import defaultdict
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from pydantic_core import from_json, to_json
 
+from playhead.diagnose.pieces import rejoined
 from playhead.errors import MissingBlobError, NotATraceError, TraceError
 from playhead.trace.blobs import BLOB_BYTES, BlobFolder, create_file, run_id_of, sync_folder
 from playhead.trace.control import FOLDER, locked
@@ -66,11 +65,9 @@ class Eraser(Redactor):
             self._add(dict.fromkeys(forms_of(value), self._name(value)))
 
     def redact_text(self, text: str) -> str:
-        """Return the text without the values; the body of a stream whose pieces hold one together goes as a whole."""
+        """Return the text without the values; in the body of a stream, also those that lie over several pieces."""
         left = self._without(text)
-        if "\n" in left and any(said != self._without(said) for said in _said_by_stream(left)):
-            return self._name(text)
-        return left
+        return rejoined(left, self._without) if "\n" in left else left
 
     def _without(self, text: str) -> str:
         for form, name in self._forms.items():
@@ -122,17 +119,6 @@ def leaves(value: JsonValue, path: str = "") -> Iterator[tuple[str, str]]:
         for key, item in value.items():
             yield path, key
             yield from leaves(item, f"{path}.{key}" if path else key)
-
-
-def _said_by_stream(text: str) -> Iterable[str]:
-    """Return what lines of JSON say together, such as the events of a stream: the texts at the same path, joined."""
-    said: defaultdict[str, str] = defaultdict(str)
-    for line in text.splitlines():
-        data = line.removeprefix("data:").lstrip()
-        with suppress(ValueError):
-            for path, leaf in leaves(from_json(data)) if data.startswith("{") else ():
-                said[path] += leaf
-    return said.values()
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from playhead.diagnose.pieces import without_secrets
 from playhead.errors import RunEndedError, UsageError
 from playhead.instrument import formats
 from playhead.instrument.reading import is_stream
@@ -231,7 +232,8 @@ class WireExchange:
 
     def _event(self, error: BaseException | None, body: bytes) -> LlmResponded | LlmFailed:
         why = None if error is None else f"{type(error).__name__}: {describe(error)}"
-        wire = Wire(status=self._status, headers=self._headers, body=_as_json(body), error=why and scrub(why))
+        known = without_secrets(body, self._scope.session.run.recorder.redactor.redact_text)
+        wire = Wire(status=self._status, headers=self._headers, body=known, error=why and scrub(why))
         if self._wire is None:
             completion = Completion(usage=Usage(unknown=1)) if error is None and self._status < 400 else None  # noqa: PLR2004
             failure: BaseException | None = error
@@ -283,11 +285,3 @@ def _identity(scope: Scope, body: bytes) -> str:
         if redacted != text:
             return f"{sha256(redacted.encode()).hexdigest()}.{fingerprint(text)}"
     return sha256(body).hexdigest()
-
-
-def _as_json(body: bytes) -> JsonValue:
-    """Return a body as text where it is text."""
-    try:
-        return to_json(body.decode())
-    except UnicodeDecodeError:
-        return to_json(body)

@@ -173,7 +173,7 @@ def test_names_and_owners_are_erased_alike(path: Path):
 
 
 def test_a_value_in_the_pieces_of_a_stream_is_found(path: Path):
-    """The body of an answer as a wrapped client got it: the pieces say the value together, and go as a whole."""
+    """The body of an answer as a wrapped client got it: the pieces say the value together; it stands erased in the first."""
     pieces = [
         f'data: {{"choices":[{{"delta":{{"content":{json.dumps(piece)}}}}}]}}'
         for piece in ("Ask ", "Ann", "-Le", "e now")
@@ -193,7 +193,10 @@ def test_a_value_in_the_pieces_of_a_stream_is_found(path: Path):
     event = read(path)[0][1].event
     assert isinstance(event, LlmFailed)
     assert event.wire is not None
-    assert MARK.fullmatch(event.wire.body)
+    said = [json.loads(line[6:])["choices"][0]["delta"]["content"] for line in event.wire.body.split("\n\n")[:4]]
+    assert re.fullmatch(r"Ask \[erased:[0-9a-f]{8}\] now", said[0])
+    assert said[1:] == ["", "", ""]
+    assert event.wire.body.endswith("\n\ndata: [DONE]\n\n")
 
 
 def test_what_cannot_be_erased_is_named(path: Path):

@@ -1,0 +1,78 @@
+"""Bodies of streamed answers, in which a text lies in pieces: no piece may hold a secret, nor all of them together."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import pydantic_core
+
+from playhead.trace.values import to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playhead.trace.values import JsonValue
+
+_FIELD: Final = "data: "
+
+
+def without_secrets(body: bytes, redact: Callable[[str], str]) -> JsonValue:
+    """Return a body as JSON: text where it is text, in which `redact` has seen what the pieces of a stream say together."""
+    try:
+        return to_json(rejoined(body.decode(), redact))
+    except UnicodeDecodeError:
+        return to_json(body)
+
+
+def rejoined(body: str, redact: Callable[[str], str]) -> str:
+    """Return a body in which a text that holds a secret over several pieces stands in the first of them, redacted.
+
+    A piece is the JSON of one line: an event of a stream, or a line of JSON lines. A text is what stands at the same place
+    of all pieces. A body without such a text comes back unchanged.
+    """
+    lines = body.split("\n")
+    pieces = {number: piece for number, line in enumerate(lines) if (piece := _piece(line)) is not None}
+    said: defaultdict[str, list[str]] = defaultdict(list)
+    for piece in pieces.values():
+        _mapped(piece, lambda place, text: said[place].append(text))
+    split = {place: [redact("".join(texts))] for place, texts in said.items() if _is_split(texts, redact)}
+    if not split:
+        return body
+
+    def shown(place: str, text: str) -> str:
+        if place not in split:
+            return text
+        return split[place].pop() if split[place] else ""
+
+    for number, piece in pieces.items():
+        field = _FIELD if lines[number].startswith(_FIELD[:-1]) else ""
+        lines[number] = field + pydantic_core.to_json(_mapped(piece, shown)).decode()
+    return "\n".join(lines)
+
+
+def _piece(line: str) -> dict[str, Any] | None:
+    with suppress(ValueError):
+        if (text := line.removeprefix(_FIELD[:-1]).strip()).startswith("{"):
+            piece: dict[str, Any] = pydantic_core.from_json(text)
+            return piece
+    return None
+
+
+def _is_split(texts: list[str], redact: Callable[[str], str]) -> bool:
+    """Return whether redaction changes a text otherwise than its pieces; an id, which all pieces repeat, is no text."""
+    whole = "".join(texts)
+    return len(set(texts)) > 1 and (shown := redact(whole)) != whole and shown != "".join(map(redact, texts))
+
+
+def _mapped(value: Any, of_text: Callable[[str, str], Any], place: str = "") -> Any:  # noqa: ANN401 - JSON
+    """Return JSON with each text replaced; `index` says which of several texts a piece belongs to."""
+    if isinstance(value, str):
+        return of_text(place, value)
+    if isinstance(value, list):
+        return [_mapped(item, of_text, f"{place}[]") for item in value]
+    if isinstance(value, dict):
+        place = f"{place}#{value.get('index', '')}"
+        return {key: _mapped(item, of_text, f"{place}.{key}") for key, item in value.items()}
+    return value
