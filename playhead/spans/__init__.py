@@ -1,7 +1,7 @@
 """Converts events to OpenInference spans and delivers them to a collector. Needs the extra `otel`, loaded on first use.
 
 live_export("http://localhost:4318")          # or OTEL_EXPORTER_OTLP_ENDPOINT, and nothing in the program
-export_to(processor)                          # through an application's own span processor
+export_to(provider)                           # through a tracer provider that is not the global one
 spans_of(load_recording("latest").records)    # the spans of a recorded run
 """
 

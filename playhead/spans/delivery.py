@@ -260,10 +260,10 @@ Step = Literal["sent", "stuck", "idle"]
 class Pump:
     """Delivers the spans of runs, each run's in order. For one thread."""
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: Sink, runs: list[RunExport] | None = None) -> None:
         self.sink = sink
-        self.runs: list[RunExport] = []
-        """The runs that are not done, in order of arrival."""
+        self.runs = [] if runs is None else runs
+        """The runs that are not done, in order of arrival; another thread may append to them."""
         self.stopped: Answer | None = None
         """Why the destination accepted nothing the last time; None if it did accept spans."""
         self.again_at = 0.0
@@ -295,8 +295,7 @@ class Pump:
         done = [run for run in self.runs if run.done]
         for run in done:
             run.close()
-        if done:
-            self.runs = [run for run in self.runs if not run.done]
+            self.runs.remove(run)
         return done
 
     def _gather(self) -> None:

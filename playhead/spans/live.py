@@ -76,7 +76,8 @@ class LiveExport:
     def forget_parent(self) -> None:
         """Forget all runs, because in a forked child they belong to the parent."""
         self._lock, self._ending = threading.Lock(), threading.Lock()
-        self._new: list[RunExport] = []
+        self._runs: list[RunExport] = []
+        """The runs that are not done, in the order in which they began. Agents append to it, the thread removes from it."""
         self._pump: Pump | None = None
         self._thread: threading.Thread | None = None
         self._wake = threading.Event()
@@ -100,11 +101,11 @@ class LiveExport:
         return _current_spans(run_id)
 
     def _add(self, run: RunExport) -> None:
-        if self._broken is not None or len(self._runs()) >= MAX_RUNS:
+        if self._broken is not None or len(self._runs) >= MAX_RUNS:
             self._turn_away(self._why_not() or "too many runs wait", run.path)
             return
+        self._runs.append(run)
         with self._lock:
-            self._new.append(run)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="playhead-export", daemon=True)
                 self._thread.start()
@@ -114,7 +115,7 @@ class LiveExport:
     @property
     def pending(self) -> int:
         """Runs that may have undelivered spans."""
-        return sum(not run.done for run in self._runs())
+        return sum(not run.done for run in [*self._runs])
 
     def flush(self, timeout_s: float = 30.0) -> bool:
         """Deliver every span that is complete now; return whether that was done in time.
@@ -123,7 +124,7 @@ class LiveExport:
         """
         if self._thread is None or not self._thread.is_alive():
             return not self.pending
-        marks = [(run, run.next_seq() - 1) for run in self._runs()]
+        marks = [(run, run.next_seq() - 1) for run in [*self._runs]]
         with self._changed:
             self._hurry = True
             self._wake.set()
@@ -158,7 +159,7 @@ class LiveExport:
 
             sink = Otlp(self._to)
             _suppress_instrumentation()
-            pump = self._pump = Pump(sink)
+            pump = self._pump = Pump(sink, self._runs)
             while not self.stopped:
                 self._round(pump)
                 self._wait(pump)
@@ -173,9 +174,6 @@ class LiveExport:
         while (left := self._end_at - time.monotonic() if self.stopped else None) is None or left > 0:
             if self._hurry:
                 self._hurry, pump.again_at = False, 0.0
-            with self._lock:  # before each request: a busy run may never end
-                pump.runs += self._new
-                self._new.clear()
             step = pump.step(timeout_s=left)
             for run in pump.finished():
                 self._warn_of_run(run)
@@ -187,7 +185,7 @@ class LiveExport:
 
     def _wait(self, pump: Pump) -> None:
         stuck_s = pump.again_at - time.monotonic()
-        self._wake.wait(stuck_s if stuck_s > 0 else _POLL_S if pump.runs or self._new else None)
+        self._wake.wait(stuck_s if stuck_s > 0 else _POLL_S if self._runs else None)
         self._wake.clear()
 
     def _warn_of_destination(self, pump: Pump) -> None:
@@ -213,11 +211,6 @@ class LiveExport:
 
     # --- both -------------------------------------------------------------------------------------------------------
 
-    def _runs(self) -> list[RunExport]:
-        """Return the runs that are not done, in the order in which they began."""
-        with self._lock:
-            return [*(self._pump.runs if self._pump else ()), *self._new]
-
     def _end(self, timeout_s: float) -> None:
         started = time.monotonic()
         self._end_at = started + max(timeout_s - _TO_COUNT_S, timeout_s / 2)
@@ -225,7 +218,7 @@ class LiveExport:
         self._wake.set()
         if self._thread is not None:
             self._thread.join(max(self._end_at - time.monotonic(), 0.0))
-        runs = self._runs()
+        runs = [*self._runs]
         for run in runs:
             self._warn_of_run(run)
             run.release()

@@ -16,6 +16,7 @@ import pytest
 from playhead import load_recording
 from tests.cli.command_line import playhead
 from tests.docs.pages import DOCS, blocks_of
+from tests.proving import bound
 from tests.spans.collector import Collector
 
 if TYPE_CHECKING:
@@ -277,6 +278,23 @@ def test_an_endpoint_wins_over_a_provider(tmp_path: Path, collector: Collector) 
     assert len(ours(other)) == TREE.count("agent:") + TREE.count("llm:") + TREE.count("tool:")
     assert set(other.counts.values()) == {1}
     other.close()
+
+
+def test_a_dead_collector_does_not_hold_up_the_agent(tmp_path: Path, collector: Collector) -> None:
+    """`register()` sends each span by itself and tries for seconds; that is said at the end, with a command that sends the run."""
+    timed = """
+import time
+began = time.monotonic()
+Agent(model, name="guide", tools=[look, ask, helper]).run_sync("How high?", run_id="run")
+print(time.monotonic() - began)
+"""
+    setup = PHOENIX.replace("STUB +", '"http://127.0.0.1:9" +')
+    done = run(f"{setup}{OPEN}{USING}{AGENT}{timed}", tmp_path, collector)
+    assert float(done.stdout) < bound(2.0)
+    (said,) = [line for line in done.stderr.splitlines() if line.startswith("spans are not handed over")]
+    command = said.partition("playhead ")[2].replace("URL", collector.address)
+    assert playhead(*command.split()).exit_code == 0
+    assert {span.name for span in ours(collector).values()} >= {"agent:guide", "tool:helper", "agent:helper"}
 
 
 @pytest.mark.parametrize("guide", ["phoenix", "langfuse", "logfire", "opentelemetry"])
