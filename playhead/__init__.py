@@ -2,11 +2,11 @@
 
 The packages, each importing only from those before it:
 
-    errors, settings ← trace ← diagnose ← kernel ← compose ← agent ← replay ← cli
+    errors, settings ← trace ← diagnose ← kernel ← compose ← agent ← instrument ← replay ← cli
 
 `trace` is the record of a run, `diagnose` reads it, `kernel` is the agent loop, `compose` holds hooks, policies and
-killswitches, `agent` is the entry point for runs, streams and chats, `replay` runs recordings again, and `mcp` provides
-the tools of MCP servers. The function `replay` is in `playhead.replay`, because `playhead.replay` is the subpackage.
+killswitches, `agent` is the entry point for runs, streams and chats, `instrument` records loops, clients and tools that
+are not Playhead's, `replay` runs recordings again, and `mcp` provides the tools of MCP servers. The function `replay` is in `playhead.replay`, because `playhead.replay` is the subpackage.
 They share one package because the standard library would shadow a top-level package called `trace`.
 
 Warnings (a trace that cannot be written, a failing subscriber) go to the logger `playhead`. It has no handler of its
