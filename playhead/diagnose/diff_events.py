@@ -44,7 +44,7 @@ def first_divergence(alignment: Alignment) -> tuple[FirstDivergence | None, list
     )
     for record in _named_records(other, owners, alignment.not_entered[1]):
         comparison.add(record)
-    found = [each for each in comparison.partings(cut_short=False) if each.now or other.ending is not None]
+    found = [each for each in comparison.partings() if each.now or other.ending is not None]
     return _first(found[0], one, other) if found else None, sorted(comparison.not_compared)
 
 

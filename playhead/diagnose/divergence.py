@@ -1,23 +1,19 @@
 """Find where two runs diverge: the comparison of events that `reproduce`, `resume` and `diff` share.
 
-Events are laid side by side lane by lane (`LaneOrder`), so ids, times and the order in which concurrent calls finish
-do not count. Of each lane only the first difference is kept: what follows it follows from it.
+Events are compared lane by lane (`LaneOrder`), so ids, times and the order in which concurrent calls finish do not matter. Only
+the first difference of each lane is kept, because later ones may follow from it.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from playhead.diagnose.diff_values import differences, plain, same_fields
-from playhead.errors import RecordingEndedError
 from playhead.trace.events import (
     EmissionChanged,
     EmissionSuppressed,
     FactRecorded,
-    KillswitchFired,
-    LlmFailed,
     LlmRequested,
     MessageAdded,
     ToolCallCompleted,
@@ -122,24 +118,6 @@ def told(event: EventBase, left_out: AbstractSet[str] = frozenset()) -> dict[str
 # --- the comparison ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Divergence:
-    """The first event of a lane that differs from the recording."""
-
-    owner: str
-    """Whose event it is."""
-    where: str
-    """Turn, call and kind."""
-    what: str
-    """What differs, as a sentence."""
-    expected: JsonValue
-    """The recorded value."""
-    actual: JsonValue
-    """What the replay did."""
-    seq: int | None
-    """`seq` of the recorded event; None for an extra event of the replay."""
-
-
 class Parting(NamedTuple):
     """The first difference of a lane: both events, or the only one."""
 
@@ -185,16 +163,6 @@ class Parting(NamedTuple):
         of = f"{first} of " if first else ""  # nothing: a field that a newer version added to a part of an event
         return f"{of}{one} differs{besides}"
 
-    def divergence(self) -> Divergence:
-        """Return the difference in the form that a reproduction reports."""
-        placed = self.recorded or self.now
-        assert placed is not None  # noqa: S101 - there is an event on one side at least
-        found, (expected, actual) = self.differences(), self.sides()
-        if found:
-            expected, actual = found[0].original, found[0].replay
-        seq = None if self.recorded is None else self.recorded.record.seq
-        return Divergence(placed.record.owner, _where(placed.record), self.sentence(found), expected, actual, seq)
-
 
 class Comparison:
     """Compares each event of a run with the recorded one at its place, as the events occur.
@@ -232,9 +200,9 @@ class Comparison:
                 self._lanes[placed.lane].append(placed)
 
     @property
-    def first(self) -> Divergence | None:
-        """The first divergence so far."""
-        return next((each.divergence() for each in self._found.values()), None)
+    def first(self) -> Parting | None:
+        """The first difference so far."""
+        return next(iter(self._found.values()), None)
 
     def add(self, record: Record) -> bool:
         """Compare the next event; return whether there is a recorded one at its place."""
@@ -262,23 +230,18 @@ class Comparison:
         """Return how many recorded events have been compared."""
         return sum(min(self._seen[lane], len(recorded)) for lane, recorded in self._lanes.items())
 
-    def partings(self, *, cut_short: bool) -> list[Parting]:
+    def partings(self, may_lack: Callable[[Record], bool] | None = None) -> list[Parting]:
         """Return the differences, at most one per lane, in the recording's order.
 
-        With `cut_short`, the other run may lack events that agents write because they end. All other recorded events must
-        recur.
+        All recorded events must recur in the other run, except those that it may lack.
         """
         found = dict(self._found)
         for lane, recorded in self._lanes.items():
             left = recorded[self._seen[lane] :]
-            missing = next((each for each in left if not (cut_short and is_ending(each.record))), None)
+            missing = next((each for each in left if may_lack is None or not may_lack(each.record)), None)
             if missing is not None:
                 found.setdefault(lane, Parting(missing, None, None, self._left_out))
         return sorted(found.values(), key=lambda each: each.place)
-
-    def divergences(self, *, cut_short: bool) -> tuple[Divergence, ...]:
-        """Return where a replay differs from the recording; see `partings`."""
-        return tuple(each.divergence() for each in self.partings(cut_short=cut_short))
 
     def is_comparable(self, record: Record) -> bool:
         """Return whether this version knows the event, and it is an act of the agent."""
@@ -289,16 +252,6 @@ class Comparison:
         if event.__pydantic_extra__:
             self.not_compared.update(f"{event.kind}.{name}" for name in event.__pydantic_extra__)
         return self._compares(event)
-
-
-def is_ending(record: Record) -> bool:
-    """Return whether an agent writes this because it ends, or because an answer is no longer awaited."""
-    event = record.event
-    if isinstance(event, LlmFailed):
-        return bool(event.cancelled) or event.error.type == RecordingEndedError.__name__
-    if isinstance(event, KillswitchFired):
-        return event.at == "outside"  # at a moment that no replay has
-    return record.kind in ENDINGS or (isinstance(event, ToolCallCompleted) and event.ended == "cancelled")
 
 
 def _compared(placed: Placed, left_out: AbstractSet[str]) -> dict[str, Any]:
@@ -315,12 +268,6 @@ def _named(placed: Placed | None) -> str:
         return f"the {event.role} message"
     tool = getattr(event, "tool", None)
     return f"{event.kind} ({tool})" if tool else event.kind
-
-
-def _where(record: Record) -> str:
-    place = "outside the loop" if record.iteration is None else f"iteration {record.iteration}"
-    call = call_of(record.event)
-    return f"{place}{f', call {call}' if call else ''}: {record.kind}"
 
 
 def _not_comparable(then: Mapping[str, JsonValue], now: Mapping[str, JsonValue]) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Running a recording again."""
 
-from playhead.diagnose.divergence import Divergence
+from playhead.replay.divergence import Divergence
 from playhead.replay.engine import ReplayResult, replay, replay_sync
 from playhead.replay.overrides import Overrides, ResultOverride
 from playhead.replay.prefix import DID_NOT_HAPPEN, UnresolvedCall

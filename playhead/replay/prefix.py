@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.diagnose.divergence import call_of, is_ending
+from playhead.diagnose.divergence import call_of
 from playhead.errors import NotReplayableError, UnresolvedCallError, UsageError, nearest
 from playhead.replay.calls import entering, inside_bodies, scope_of, spec_of, tools_of
+from playhead.replay.divergence import is_ending
 from playhead.replay.guards import Races
 from playhead.replay.overrides import ResultOverride
 from playhead.trace.events import (

@@ -11,6 +11,7 @@ import anyio
 from playhead.diagnose.divergence import call_of
 from playhead.errors import DivergedError
 from playhead.kernel.lifecycle.threads import running_loop
+from playhead.replay.divergence import divergence_of, divergences_of
 from playhead.replay.prefix import TOLD
 from playhead.replay.reproduction import Follower
 from playhead.trace.events import (
@@ -25,8 +26,8 @@ from playhead.trace.types import AgentHeader
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from playhead.diagnose.divergence import Divergence
     from playhead.kernel.session import Session
+    from playhead.replay.divergence import Divergence
     from playhead.replay.prefix import Prefix
     from playhead.trace.events import EventBase
     from playhead.trace.line import Record
@@ -91,9 +92,10 @@ class PrefixFollower(Follower):
         """
         if self.error is not None:
             raise self.error
-        found = self.comparison.first
+        parting = self.comparison.first
+        found = None if parting is None else divergence_of(parting)
         if found is None and complete:
-            found = next(iter(self.comparison.divergences(cut_short=True)), None)
+            found = next(iter(divergences_of(self.comparison, cut_short=True)), None)
         if found is not None:
             raise DivergedError(_explained(self._prefix, found))
 

@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from playhead.diagnose.diff_values import differences
-from playhead.diagnose.divergence import Comparison, Divergence
+from playhead.diagnose.divergence import Comparison
 from playhead.errors import RecordingEndedError, ReplayError, UnrecordedCallError
 from playhead.instrument.agents import AgentBody
 from playhead.instrument.seam import Halted, Served
 from playhead.instrument.worlds import GIVE_CONTEXT, ProgramWorld
 from playhead.kernel.outcome import Outcome
+from playhead.replay.divergence import Divergence, divergences_of
 from playhead.replay.frozen import FrozenWorld
 from playhead.replay.restoring import returned
 from playhead.replay.strands import Entry, strands_of
@@ -191,7 +192,7 @@ class FrozenProgram(ProgramWorld):
         found = [*self._found]
         for each in self._agents.values():
             self.compared += each.events()
-            found += each.divergences(cut_short=self.is_open or self._stopped is not None)
+            found += divergences_of(each, cut_short=self.is_open or self._stopped is not None)
         if self._stopped is None:
             found += self._missing()
         elif not found and not isinstance(self._stopped, RecordingEndedError):

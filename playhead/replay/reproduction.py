@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from playhead.agent.running import record_run
-from playhead.diagnose.divergence import Comparison, Divergence, is_ending
+from playhead.diagnose.divergence import Comparison
 from playhead.errors import NotReplayableError, PlayheadError
 from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.session import RunContext
 from playhead.kernel.strategies.base import strategy_of
+from playhead.replay.divergence import Divergence, divergences_of, is_ending
 from playhead.replay.frozen import FrozenWorld, as_declared
 from playhead.replay.guards import RecordedStops
 from playhead.replay.hooks import Passed
@@ -150,7 +151,7 @@ async def _reproduce(recording: Recording, agent: Agent | None, passed: Passed |
     if follower.error is not None:
         raise follower.error
     cut_short = bool(world.after_end) or known is not recording
-    divergences = follower.comparison.divergences(cut_short=cut_short)
+    divergences = divergences_of(follower.comparison, cut_short=cut_short)
     return Reproduction(
         run_id=recording.run_id,
         identical=not divergences,
