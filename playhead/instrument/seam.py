@@ -6,7 +6,6 @@ sends `Exchange.body` (or nothing, where the answer is served), and reports what
 
 from __future__ import annotations
 
-from asyncio import CancelledError
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, Protocol
@@ -81,12 +80,7 @@ class Served:
     error: str | None = None
     """Why the connection broke after these bytes; None for a whole answer."""
     error_type: str = ""
-    """The class of that error, such as `ReadTimeout`; `CancelledError` when the program's task was cancelled."""
-
-    @property
-    def was_cancelled(self) -> bool:
-        """Whether the program was waiting here when its task was cancelled."""
-        return self.error_type == CancelledError.__name__
+    """The class of that error, such as `ReadTimeout`."""
 
 
 def current() -> Wires | None:

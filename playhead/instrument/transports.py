@@ -10,8 +10,6 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from anyio import sleep_forever
-
 from playhead.instrument.formats import read_request
 from playhead.instrument.reading import count, parsed
 from playhead.instrument.seam import current
@@ -72,11 +70,8 @@ class RecordedTransport:
         if (wires := current()) is None:
             return await self._inner.handle_async_request(request)
         asked = _asked(request, await request.aread())
-        exchange = await wires.aopen(asked)
-        tape = _Tape(exchange, request)
+        tape = _Tape(await wires.aopen(asked), request)
         try:
-            if exchange.served and exchange.served.was_cancelled and not exchange.served.status:
-                await sleep_forever()  # until the program cancels it again
             return tape.recorded(tape.served() or await self._inner.handle_async_request(tape.request(asked)))
         except BaseException as error:
             tape.end(error)
@@ -204,9 +199,6 @@ class _Served:
             raise _failure(self._served, self._library, self._library.ReadError)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        if self._served.was_cancelled:
-            yield self._served.body
-            await sleep_forever()
         for part in self:
             yield part
 
