@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from playhead.agent.ambient import enclosing
 from playhead.agent.running import finished
 from playhead.instrument.calls import Body, call
-from playhead.instrument.scopes import current_scope, left
+from playhead.instrument.scopes import current_scope, entered, uncounted
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def run_agent(agent: Agent, task: Content, *, is_async: bool) -> Any:  # noqa: A
     async def run(context: ToolContext) -> RunResult:
         token = enclosing.set(None)
         try:
-            with left():
+            with entered(None, False, uncounted):  # noqa: FBT003 - no port
                 session, execution = await tool.enter(task, context)
         finally:
             enclosing.reset(token)

@@ -45,6 +45,7 @@ class WirePort:
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
+        self.is_over = scope.is_over
 
     def open(self, asked: Asked) -> Exchange:
         """Record a request, before it is sent."""

@@ -14,6 +14,7 @@ from playhead.instrument.calls import call_tool
 from playhead.instrument.exchanges import WirePort
 from playhead.instrument.scopes import Scope, entered
 from playhead.instrument.seam import Halted
+from playhead.instrument.worlds import ProgramWorld
 from playhead.kernel.execution import Execution, abandoned_execution, end_with_error, finish
 from playhead.kernel.guards import own_guards
 from playhead.kernel.lifecycle.watch import Task, watch
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from playhead.instrument.worlds import ProgramWorld
     from playhead.kernel.session import Session
     from playhead.trace.events import EventBase
 
@@ -86,6 +86,7 @@ class Lifetime:
         with suppress(ValueError):  # a generator that is closed in another context
             self._open.close()
         session = self.scope.session
+        self.scope.over = type(self.scope.world) is ProgramWorld and not session.ended  # a replay lets nothing through
         for guard in own_guards(session):
             guard.stop()
         is_cancelled = session.ending.interrupted and isinstance(error, asyncio.CancelledError)

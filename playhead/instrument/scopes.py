@@ -12,7 +12,7 @@ import threading
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from playhead.instrument.seam import Halted, wires
 from playhead.instrument.threads import SentMessages
@@ -61,6 +61,8 @@ class Scope:
         """The model's calls that the program has not made yet: the strand that has the answer, the request, the call."""
         self.call_ids: set[str] = set()
         """The ids of the calls so far."""
+        self.over = False
+        """Whether the function has returned."""
         self._strands = 0
         self._secrets: set[str] = set()
 
@@ -86,6 +88,12 @@ class Scope:
         strand.place = _place()
         _strand.set(strand)
 
+    def is_over(self, what: str) -> bool:
+        """Return whether the function has returned, so that what its threads still do is recorded nowhere; say so."""
+        if self.over:
+            self.world.notice(what)
+        return self.over
+
     def require_running(self) -> None:
         """Unwind the program if its run has ended."""
         if self.session.ended or self.session.cut_off:
@@ -94,9 +102,14 @@ class Scope:
 
 @contextmanager
 def entered(
-    scope: Scope, port: Wires, direct: Callable[[FunctionTool, tuple[Any, ...], dict[str, Any]], Any]
+    scope: Scope | None,
+    port: Wires | Literal[False],
+    direct: Callable[[FunctionTool, tuple[Any, ...], dict[str, Any]], Any],
 ) -> Iterator[None]:
-    """Make a scope the current one inside this block, and in the threads and tasks that inherit its context."""
+    """Make a scope the current one inside this block, and in the threads and tasks that inherit its context.
+
+    None leaves the program: the bodies of an agent's tools are not the program's own code.
+    """
     was = wires.set(port), direct_calls.set(direct), _scope.set(scope), _strand.set(None)
     try:
         yield
@@ -107,20 +120,8 @@ def entered(
         _strand.reset(was[3])
 
 
-@contextmanager
-def left() -> Iterator[None]:
-    """Leave the program inside this block: the bodies of an agent's tools are not the program's own code."""
-    was = wires.set(False), direct_calls.set(_uncounted), _scope.set(None), _strand.set(None)
-    try:
-        yield
-    finally:
-        wires.reset(was[0])
-        direct_calls.reset(was[1])
-        _scope.reset(was[2])
-        _strand.reset(was[3])
-
-
-def _uncounted(tool: FunctionTool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 - the function's own
+def uncounted(tool: FunctionTool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 - the function's own
+    """Call a tool as the function that it is, where it is not the program's own call."""
     return tool.function(*args, **kwargs)
 
 
@@ -128,8 +129,9 @@ _scope: Final[ContextVar[Scope | None]] = ContextVar("playhead-scope", default=N
 
 
 def current_scope() -> Scope | None:
-    """Return the scope of this thread or task; None outside recorded programs."""
-    return _scope.get()
+    """Return the scope of this thread or task; None outside recorded programs, and where the program has returned."""
+    found = _scope.get()
+    return None if found is not None and found.is_over("a call") else found
 
 
 def _place() -> tuple[int, object]:

@@ -28,6 +28,9 @@ class Halted(BaseException):
 class Wires(Protocol):
     """A recorded run, as a transport sees it. All methods may be called from any thread."""
 
+    def is_over(self, what: str) -> bool:
+        """Return whether the recorded function has returned, so that its requests pass through; say so."""
+
     def open(self, asked: Asked) -> Exchange:
         """Record a request, before it is sent.
 
@@ -90,6 +93,8 @@ def current() -> Wires | None:
         Halted: a program is being replayed in this process, and this request does not belong to it.
     """
     found = wires.get()
+    if found and found.is_over("a request of a wrapped client"):
+        return None
     for notice in tuple(elsewhere) if found is None else ():
         notice("a request of a wrapped client")
     return found or None

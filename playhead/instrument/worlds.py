@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 log = logging.getLogger("playhead")
-GIVE_CONTEXT: Final = (
-    "if the program does that, it is not recorded: start its threads with contextvars.copy_context().run"
-)
+GIVE_CONTEXT: Final = "if it is the program's own, it is not recorded: start its threads with contextvars.copy_context().run, and wait for them"
 
 
 @dataclass(frozen=True, slots=True)

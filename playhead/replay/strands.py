@@ -11,6 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from playhead.instrument.seam import Halted
 from playhead.replay.calls import digest
 from playhead.trace.events import (
     FactRecorded,
@@ -70,11 +71,11 @@ class Entry:
 
     @property
     def is_known(self) -> bool:
-        """Whether there is an answer to serve: not of what was cancelled."""
+        """Whether there is an answer to serve: not of a call that was cancelled, or of a request that outlived its program."""
         answer = self.answer
-        if isinstance(answer, ToolCallCompleted):
-            return answer.ended != "cancelled"
-        return answer is not None and not (isinstance(answer, LlmFailed) and answer.cancelled)
+        if isinstance(answer, LlmFailed):
+            return answer.error.type != Halted.__name__
+        return answer is not None and not (isinstance(answer, ToolCallCompleted) and answer.ended == "cancelled")
 
     def outcome(self) -> str:
         """Return the answer, and all that came of it, as one text."""

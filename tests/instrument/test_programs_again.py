@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import json
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -520,3 +521,56 @@ def test_requests_in_unknown_formats_are_reproduced_by_their_bytes() -> None:
     with pytest.raises(RunEndedError, match="wire format"):
         limited()
     assert len(asked) == 2
+
+
+def test_what_outlives_its_program_goes_on_unrecorded(caplog: pytest.LogCaptureFixture) -> None:
+    """A thread that the function does not wait for does what it did before; after a killswitch it does not."""
+
+    def work() -> None:
+        returned.wait(10)
+        done.append(ECHO.create([PROMPT]).choices[0].message.content)
+        done.append(lookup("late"))
+
+    def leave() -> str:
+        threads.append(threading.Thread(target=contextvars.copy_context().run, args=(work,)))
+        threads[-1].start()
+        return ECHO.create([PROMPT]).choices[0].message.content
+
+    returned, threads, done = threading.Event(), list[threading.Thread](), list[Any]()
+    program = recorded(leave)
+    program()
+    returned.set()
+    threads[0].join()
+    assert done == ["echo Be brief.", "late is 42"]
+    assert len([each for each in caplog.records if "and wait for them" in each.message]) == 1
+    recording = playhead.load_recording("latest")
+    assert (recording.status, len(recording.root.exchanges), len(recording.root.calls)) == ("closed", 1, 0)
+
+
+def test_a_request_that_is_open_when_its_program_returns_has_no_answer() -> None:
+    """It is recorded as abandoned; its own caller gets the answer."""
+    free, sent = threading.Event(), threading.Event()
+
+    def answer(_body: dict[str, Any]) -> Any:
+        sent.set()
+        free.wait(10)
+        return says("late")
+
+    slow, done = Chat(answer), list[str]()
+
+    @recorded
+    def leaving() -> None:
+        def work() -> None:
+            done.append(slow.create([PROMPT]).choices[0].message.content)
+
+        threads.append(threading.Thread(target=contextvars.copy_context().run, args=(work,)))
+        threads[-1].start()
+        sent.wait(10)
+
+    threads: list[threading.Thread] = []
+    leaving()
+    free.set()
+    threads[0].join()
+    recording = playhead.load_recording("latest")
+    (exchange,) = recording.root.exchanges
+    assert (recording.status, done, type(exchange.outcome).__name__) == ("closed", ["late"], "LlmFailed")
