@@ -23,10 +23,11 @@ _BEGINNING: Final = r"(?:\b|_|\\[bfnrtv0]|\\u[0-9a-fA-F]{4}|%[0-9a-fA-F]{2}|\x1b
 # than whose it is, only what is assigned counts: a hash may follow the name of a service anywhere.
 _KEY_WORD: Final = r"[\w .-]{0,30}?(?i:key|token|secret|pass|pwd|auth|cred|api|pat|sid|licen[cs]e)[\w.-]{0,20}?"
 _QUOTE: Final = r"\\{0,3}[\"'`]?"
-_ASSIGNS: Final = r"(?::\s?\w{1,20}\s?=|=>|:=|={1,3}|:{1,2}|\\{0,3}[\"']?,?\s{0,20}\\{0,3}[\"']?value\\{0,3}[\"']?\s?:)"
+_ASSIGNS: Final = r"(?:(?::\s?\w{1,20}|\s[Ss]tring)\s?=|=>|:=|={1,3}|:{1,2}|\\{0,3}[\"']?,?\s{0,20}\\{0,3}[\"']?value\\{0,3}[\"']?\s?:)"
 _ASSIGNMENT: Final = (
     rf"(?:{_KEY_WORD}{_QUOTE}[\])]?\s{{0,4}}(?:{_ASSIGNS}|,|>|\(|\||\s)|{_QUOTE}\s{{0,4}}{_ASSIGNS})\s{{0,4}}{_QUOTE}"
 )
+_LONGEST_NAME: Final = 64
 _MARKER: Final = r"\[redacted:([a-z0-9-]{1,60})(?::[0-9a-f]{8})?\]"
 _MEMORY: Final = 64 << 20
 """Bytes that an expression's automaton may take: with too few of them it is built again and again."""
@@ -74,7 +75,7 @@ class _Rule:
             named = self._not_named is None or compiled(self._not_named).search(data[match.start() : start]) is None
             if named and self._is_credential(data[start:end]):
                 yield match.start(), start, end
-            elif self._is_named:  # what is no credential may be the name of one: `password: password: …`
+            elif self._is_named and end - start < _LONGEST_NAME:  # it may be the name of one: `password: password: …`
                 position = start
 
     def _is_credential(self, value: bytes) -> bool:
