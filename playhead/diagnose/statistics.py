@@ -1,4 +1,4 @@
-"""Figures of one run or of many: tokens, cost and time by model, calls and failures by tool, and what is not known."""
+"""Statistics of one or many runs: tokens, cost and time by model, calls and failures by tool, and what is unknown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from playhead.diagnose import statistics_model as m
-from playhead.diagnose.parts import spent
+from playhead.diagnose.parts import Part, counted, spent
 from playhead.diagnose.spending import Spent
 from playhead.trace import events as e
 from playhead.trace.owners import agent_path, own_name
@@ -20,15 +20,14 @@ if TYPE_CHECKING:
 
 Kind = Literal["function", "agent", "meta"]
 NO_END: Final = "(no end)"
-"""Stands for the reason code of a run whose end is not in the file."""
+"""Replaces the reason code of a run whose end is not in the file."""
+_ENDED: Final = {"timeout": "timeouts", "cancelled": "cancelled"}
+"""The figure that counts calls that ended in one of these ways; `failed` counts all others."""
 _MOST_IDS: Final = 100
-_MODEL: Final = ("requests", "answers", "failed", "cancelled", "retries", "unanswered")
-_TOOL: Final = ("calls", "ok", "failed", "refused", "cancelled", "cached", "abandoned", "repeated")
-_AGENT: Final = ("runs", "iterations", "model_calls", "tool_calls")
 
 
 def run_statistics(recordings: Iterable[Recording]) -> m.Statistics:
-    """Return the figures of all these runs together; one recording after the other, none is kept."""
+    """Return the statistics of all these runs together. Only one recording is in memory at a time."""
     fold = StatisticsFold()
     for recording in recordings:
         fold.add(recording)
@@ -37,22 +36,22 @@ def run_statistics(recordings: Iterable[Recording]) -> m.Statistics:
 
 @dataclass(slots=True)
 class Tally:
-    """What is counted of one model, tool or agent."""
+    """The counts for one model, tool or agent."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    """By the names of the figures."""
+    """By the name of the field."""
     codes: Counter[str] = field(default_factory=Counter)
     """Types of errors, or reason codes of endings."""
     spent: Spent = field(default_factory=Spent)
     times: list[float] = field(default_factory=list)
     """Milliseconds."""
     label: str = ""
-    """The agent's name, or what the model said and cannot be believed."""
+    """The agent's name, or the reported usage of a model that is not credible."""
     kind: Kind = "function"
 
 
 class StatisticsFold:
-    """Takes runs one by one and keeps figures only."""
+    """Adds up runs one by one; only the figures are kept."""
 
     def __init__(self) -> None:
         self.run_ids: list[str] = []
@@ -62,14 +61,14 @@ class StatisticsFold:
         self.models: defaultdict[str, Tally] = defaultdict(Tally)
         self.tools: dict[str, Tally] = {}
         self.agents: defaultdict[tuple[str, str], Tally] = defaultdict(Tally)
-        """By the root agent's name, and the path of agents below it."""
+        """By the root agent's name and the path of agents below it."""
         self.rungs: Counter[str] = Counter()
         self.unknown_kinds: set[str] = set()
         self.times: Counter[str] = Counter()
         self.total = Spent()
 
     def add(self, recording: Recording) -> None:
-        """Take in one run."""
+        """Add one run."""
         ending = recording.ending
         self.counts["runs"] += 1
         self.run_ids += [recording.run_id] if len(self.run_ids) < _MOST_IDS else []
@@ -86,7 +85,7 @@ class StatisticsFold:
             self._add_calls(agent, owner, is_imported=recording.header.imported is not None)
 
     def _add_times(self, recording: Recording) -> None:
-        """Count each moment once: as the model's, else as a tool's, else as the rest."""
+        """Count each moment once: for the model if a request is open, else for tools, else for the rest."""
         attempts, calls, last_us = set[tuple[str, int, int]](), set[tuple[str, str]](), recording.records[0].ts
         for record in recording.records:
             owner, event = record.owner, record.event
@@ -139,11 +138,11 @@ class StatisticsFold:
             if is_asked and kind != "meta" and started.source != "tool":
                 self.counts.update(expected=1, stated=int(started.rationale is not None))
             if completed is None:
+                tool.counts["unanswered"] += 1
                 continue
             ran = completed.end.body_ran
-            ended = "ok" if completed.ok else (completed.ended or "failed") if ran else "refused"
-            flags = {"cached": int(completed.cached), "abandoned": int(completed.abandoned)}
-            tool.counts.update({ended: 1, "ended": 1, **flags})
+            ended = "ok" if completed.ok else _ENDED.get(completed.ended or "", "failed") if ran else "refused"
+            tool.counts.update({ended: 1, "cached": int(completed.cached), "abandoned": int(completed.abandoned)})
             if not completed.ok:
                 tool.codes[completed.error.type[:100] if completed.error else "(no error given)"] += 1
             if completed.rung is not None:
@@ -152,12 +151,12 @@ class StatisticsFold:
                 tool.times.append(completed.duration_ms)
 
     def result(self) -> m.Statistics:
-        """Return the figures of what has been taken in so far."""
+        """Return the statistics of the runs added so far."""
         models = tuple(_model(name, each) for name, each in self.models.items())
         tools = tuple(_tool(name, each) for name, each in self.tools.items())
         counts, replays = self.counts, self.counts["replays"]
         times = {f"{name}_ms": self.times[name] / 1000 for name in ("model", "tools", "other")}
-        coverage = _share(counts["stated"], counts["expected"])
+        coverage = round(counts["stated"] / counts["expected"], 4) if counts["expected"] else None
         return m.Statistics(
             runs=counts["runs"],
             run_ids=tuple(self.run_ids),
@@ -196,7 +195,7 @@ class StatisticsFold:
 
 
 def _kind(owner: OwnerRecording, tool: str) -> Kind:
-    """Return what kind of tool it is; an undeclared one is a function."""
+    """Return the kind of a tool; an undeclared tool is a function."""
     return next((spec.kind for spec in reversed(owner.own_tools.values()) if spec.name == tool), "function")
 
 
@@ -207,18 +206,21 @@ def _spent(total: Spent) -> dict[str, Any]:
     return spent(total.usage, total.priced_usd, total.unpriced + total.untold)
 
 
+def _counts(model: type[Part], counts: Counter[str]) -> dict[str, int]:
+    """Return the fields of a model that are counted: its whole numbers."""
+    return {name: counts[name] for name, field in model.model_fields.items() if field.annotation is int}
+
+
 def _model(name: str, each: Tally) -> m.ModelStatistics:
-    counts = {figure: each.counts[figure] for figure in _MODEL}
-    return m.ModelStatistics(model=name, **counts, **_spent(each.spent), latency=spread(each.times))
+    counts = {**_counts(m.ModelStatistics, each.counts), **_spent(each.spent)}
+    return m.ModelStatistics(model=name, **counts, latency=spread(each.times))
 
 
 def _tool(name: str, each: Tally) -> m.ToolStatistics:
     return m.ToolStatistics(
         tool=name,
         kind=each.kind,
-        **{figure: each.counts[figure] for figure in _TOOL},
-        timeouts=each.counts["timeout"],
-        unanswered=each.counts["calls"] - each.counts["ended"],
+        **_counts(m.ToolStatistics, each.counts),
         errors=dict(each.codes.most_common()),
         duration=spread(each.times),
     )
@@ -228,14 +230,13 @@ def _agent(owner: str, each: Tally) -> m.AgentStatistics:
     return m.AgentStatistics(
         agent=each.label or own_name(owner),
         owner=owner,
-        **{figure: each.counts[figure] for figure in _AGENT},
-        **_spent(each.spent),
+        **{**_counts(m.AgentStatistics, each.counts), **_spent(each.spent)},
         endings=dict(each.codes.most_common()),
     )
 
 
 def spread(values: list[float]) -> m.Spread:
-    """Return how values are spread: half of them, and 95 of a hundred, are at most `median` and `p95`."""
+    """Return the distribution of values. `median` and `p95` are values that occur (nearest rank)."""
     ordered = sorted(values)
 
     def at(share: float) -> float | None:
@@ -259,9 +260,5 @@ def _blind_models(models: tuple[m.ModelStatistics, ...]) -> Iterator[tuple[str, 
         yield "models", "no model call in the file"
 
 
-def _share(part: int, whole: int) -> float | None:
-    return round(part / whole, 4) if whole else None
-
-
 def _of(part: int, whole: int, noun: str) -> str:
-    return f"{part:,} of {whole:,} {noun}{'' if whole == 1 else 's'}"
+    return f"{part:,} of {counted(whole, noun)}"
