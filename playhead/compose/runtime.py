@@ -16,7 +16,6 @@ import anyio
 
 from playhead.compose.contexts import make_context
 from playhead.compose.phase_answers import checked_unmet, problem_of, problem_of_recovery, problem_of_switch
-from playhead.diagnose.sources import source_info
 from playhead.errors import PlayheadError, ReplayError, RunEndedError, TraceWriteError
 from playhead.kernel.chokepoints import Chokepoint, chokepoint, same_json
 from playhead.kernel.describe import describe, described, is_failure
@@ -30,6 +29,7 @@ from playhead.kernel.hooks import (
 )
 from playhead.kernel.phases import is_taken_up, of_policy
 from playhead.kernel.session import Hooks
+from playhead.kernel.sources import source_info
 from playhead.kernel.strategies.base import make_strategy
 from playhead.trace.events import EmissionChanged, EmissionSuppressed, HookFailed
 from playhead.trace.values import scrub

@@ -55,7 +55,7 @@ class GuardMaker(NamedTuple):
 
     def source(self) -> SourceInfo:
         """Return the fingerprint of its approver."""
-        from playhead.diagnose.sources import source_info  # noqa: PLC0415 - what only an agent needs
+        from playhead.kernel.sources import source_info  # noqa: PLC0415 - what only an agent needs
 
         return source_info("killswitch", self.name, *([] if self.approver is None else [self.approver]))
 

@@ -20,7 +20,7 @@ import pytest
 from playhead import Agent, Context, Execution, UsageError, load_recording, tool
 from playhead.compose import killswitches
 from playhead.compose.typed import Options
-from playhead.diagnose.sources import source_info
+from playhead.kernel.sources import source_info
 from playhead.kernel.tool_decorator import ToolOptions
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.types import Message
