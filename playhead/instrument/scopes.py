@@ -131,7 +131,7 @@ _scope: Final[ContextVar[Scope | None]] = ContextVar("playhead-scope", default=N
 def current_scope() -> Scope | None:
     """Return the scope of this thread or task; None outside recorded programs, and where the program has returned."""
     found = _scope.get()
-    return None if found is not None and found.is_over("a call") else found
+    return None if found is not None and found.is_over("a call of a tool, an agent or a fact") else found
 
 
 def _place() -> tuple[int, object]:

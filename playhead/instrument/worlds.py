@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol
 
 from playhead.kernel.session import World
 
@@ -56,21 +56,24 @@ class CallBody(Protocol):
 class ProgramWorld(World):
     """The live world."""
 
-    _noticed = False
+    said: ClassVar[set[str]] = set()
+    """What this process has warned of."""
 
     def begin(self, session: Session) -> None:
         """Take the session of the run."""
 
     def notice(self, what: str) -> None:
-        """Take what is called outside of the run, in a thread or task without its context: say so, once.
+        """Take what is called outside of the run, in a thread or task without its context: say so, once in this process.
 
         Raises:
             Halted: in a replay, where nothing real may be called.
         """
-        if not self._noticed:
-            self._noticed = True
+        if what not in self.said:
+            self.said.add(what)
             log.warning(
-                "%s is called outside of the recorded program that runs in this process; %s", what, GIVE_CONTEXT
+                "%s is outside of the recorded program that runs in this process, or comes after it; %s",
+                what,
+                GIVE_CONTEXT,
             )
 
     def changed(self, owner: str, wire: WireRequest) -> WireRequest:  # noqa: ARG002 - replays use it

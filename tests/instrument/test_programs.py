@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -263,3 +264,29 @@ def test_facts_are_recorded_and_arguments_that_are_no_json_are_named() -> None:
     assert [each.name for each in recording.root.facts] == ["now", "uuid4", "random", "level"]
     settings = recording.header.agent.strategy_settings
     assert (settings["arguments"], settings["not_json"]) == ({"number": 1}, ["chat"])
+
+
+async def test_many_runs_at_once_are_apart() -> None:
+    """A server's requests, in threads or tasks, are runs of their own with their own events."""
+
+    @recorded
+    def plain(task: str) -> str:
+        return loop(CHAT, task) + lookup(task)
+
+    @recorded
+    async def waiting(task: str) -> str:
+        answer = await CHAT.acreate([{"role": "user", "content": task}])
+        return str(answer.choices[0].message.tool_calls[0].id) + await asyncio.to_thread(lookup, task)
+
+    names = [f"t{number}" for number in range(12)]
+    with ThreadPoolExecutor(6) as pool:
+        said = list(pool.map(plain, names))
+    said += await asyncio.gather(*map(waiting, names))
+    assert said == [f"So a is 42.{name} is 42" for name in names] + [f"call_00{name} is 42" for name in names]
+    runs = [playhead.load_recording(f"latest~{number}") for number in range(24)]
+    assert sorted(str(run.header.task) for run in runs) == sorted(names * 2)
+    for run in runs:
+        asked = {part.content for each in run.root.exchanges for part in run.root.request(each.requested).messages}
+        assert asked & set(names) == {run.header.task}
+        assert {"key": run.header.task} in [call.started.args for call in run.root.calls.values()]
+        assert run.status == "closed"

@@ -17,6 +17,7 @@ from playhead import recorded, tool
 from playhead.compose.killswitches import budget_limit
 from playhead.errors import NotReplayableError, RunEndedError, UsageError
 from playhead.instrument import facts
+from playhead.instrument.worlds import ProgramWorld
 from tests.cli.command_line import playhead as command_line
 from tests.instrument.chatting import Chat, calls, says, whole
 
@@ -82,6 +83,7 @@ def traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Record into a folder of the test."""
     monkeypatch.setenv("PLAYHEAD_TRACE_DIR", str(tmp_path))
     RAN.clear()
+    ProgramWorld.said.clear()
     return tmp_path
 
 
@@ -542,7 +544,7 @@ def test_what_outlives_its_program_goes_on_unrecorded(caplog: pytest.LogCaptureF
     returned.set()
     threads[0].join()
     assert done == ["echo Be brief.", "late is 42"]
-    assert len([each for each in caplog.records if "and wait for them" in each.message]) == 1
+    assert len([each for each in caplog.records if "comes after it" in each.message]) == 2
     recording = playhead.load_recording("latest")
     assert (recording.status, len(recording.root.exchanges), len(recording.root.calls)) == ("closed", 1, 0)
 
