@@ -208,13 +208,14 @@ def without_credentials(text: str, name: str = "") -> str:
         text: the text.
         name: the key of the text in its object: by it, what has no format of its own is a credential (`{"password": …}`).
     """
-    before = f"{name}=" if name else ""
+    quote = next((mark for mark in "\"'" if mark not in text), "") if name else ""
+    before = f'"{name}={quote}' if name else ""
     whole, position = before + text, len(before)
     pieces: list[str] = []
-    for start, end, rule in find(whole):
+    for start, end, rule in find(whole + quote):
         if end > position:
             pieces += (whole[position:start], marker(rule, whole[max(start, position) : end]))
-            position = end
+            position = min(end, len(whole))
     return "".join((*pieces, whole[position:]))
 
 

@@ -122,12 +122,46 @@ def test_where_it_stands(text: str, found: tuple[str, str]) -> None:
         'api_key = os.environ["API_KEY"]', "Authorization: Bearer <your token>", "api_key: ${{ secrets.API_KEY }}", "sk-learn-0.24",
         "class Ed25519PrivateKey(X25519PrivateKey):", "-----BEGIN PRIVATE KEY-----", "drone built 3f786850e387550fdab836ed7e6dc881de23001b",
         "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUQm9ndXMgY2VydGlmaWNhdGUgMTIzNDU2Nzg5MDEyMzQ=\n-----END CERTIFICATE-----",
-        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ9v0Yq8Q1h3H0oT4mKxW2y8zB6c5d7e9f1g3h5j7k9l ann@host", "secret: correct horse battery staple",
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ9v0Yq8Q1h3H0oT4mKxW2y8zB6c5d7e9f1g3h5j7k9l ann@host", "secret: correct horse battery staple", "Buffer.from(password, 'base64')", "my $pwd = CPAN::anycwd2()",
     ],
 )  # fmt: skip
 def test_what_is_none(text: str) -> None:
     """Names of variables, placeholders, public keys, hashes and words are no credentials."""
     assert find(text) == []
+
+
+STRONG = [
+    "a,b9!cdefgh",
+    "(Ab9)x!yz",
+    "Tr0ub4dor(3)horse",
+    "hunter2;x9!abc",
+    "{Ab9}!xyzw",
+    "$Ab9!xyzw",
+    "/Ab9!xyzw",
+    "Theodor2024!",
+]
+PLACEHOLDERS = ["<your-password>", "${DB_PASSWORD}", "{{ password }}", "{password}", "[hidden-1]", "$DB_PASSWORD", "********", "new_password_2",
+                "process.env.PASSWORD_2", "/run/secrets/db-1", "C:\\Users\\ann1", "string", "sha256", "[redacted:SHOP_KEY]"]  # fmt: skip
+
+
+@pytest.mark.parametrize("password", STRONG)
+def test_a_password_with_signs_goes_as_a_whole(password: str) -> None:
+    """In quotes, in JSON and under its key in an object, signs do not end a password."""
+    (whole,) = Redactor().redact({"pass": password}).values()
+    assert re.fullmatch(r"\[redacted:password:[0-9a-f]{8}\]", whole)
+    for text in (
+        f'password="{password}";',
+        f"DB_PASSWORD = '{password}'",
+        json.dumps(json.dumps({"password": password})),
+    ):
+        assert [text[start:end] for start, end, _ in find(text)] == [password]
+
+
+@pytest.mark.parametrize("placeholder", PLACEHOLDERS)
+def test_a_placeholder_is_no_password(placeholder: str) -> None:
+    """What stands for a password, or names where it is, is left alone."""
+    assert Redactor().redact({"password": placeholder}) == {"password": placeholder}
+    assert find(f'password = "{placeholder}"') == []
 
 
 def test_specific_formats_win_and_spans_do_not_overlap() -> None:
