@@ -208,20 +208,21 @@ class SpanThread(ToolNames):
         """Return the ids to show, in send order."""
         head = {*islice(_within(self._system, ranges), most), *islice(_within(self._user, ranges), 1)}
         head.update(islice(_within(self._task_ids[-1:], ranges), 1))  # in a chat, it is not the first user message
+        shown = len(head)
         recent: list[int] = []
         turn: list[int] = []
         for number in newest_first:
             if len(turn) > _LONGEST_TURN:
                 break
             if number in head:
+                recent.append(number)  # it keeps its place
                 continue
             turn.append(number)
             if self._messages[number].message["role"] != "tool":  # the turn begins with it
-                if recent and len(head) + len(recent) + len(turn) > most:
+                if shown > len(head) and shown + len(turn) > most:
                     break
-                recent += turn
-                turn = []
-        return [*sorted(head), *reversed(recent)]
+                shown, recent, turn = shown + len(turn), recent + turn, []
+        return [*sorted(head.difference(recent)), *reversed(recent)]
 
     def offered(self, ranges: tuple[Range, ...]) -> Offered:
         """Return the tools of these ids."""

@@ -540,6 +540,15 @@ def test_a_cap_keeps_the_task() -> None:
     assert [each["content"] for each in sent] == ["m0", "m1", "Go.", "m11", "m12", "m13", "m14"]
 
 
+def test_the_task_keeps_its_place() -> None:
+    """In the first request of a chat's turn it is the newest message, after the newest of the turns before it."""
+    thread = messages_of("su" + "ua" * 10 + "u")
+    records = prompt([*thread[:-1], thread[-1].model_copy(update={"content": "Go."})])
+    (span,) = built(records, SpanOptions(max_messages=6))[1]
+    sent = json.loads(str((span.attributes or {})["input.value"]))["messages"]
+    assert [each["content"] for each in sent] == ["m0", "m1", "m19", "m20", "m21", "Go."]
+
+
 def test_an_endless_turn_is_left_out() -> None:
     """A newest turn longer than any provider takes is not shown: a hostile file would make it grow with every request."""
     thread = [*messages_of("sua"), *(added(3 + number, "tool", "c") for number in range(400))]
