@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -19,6 +20,8 @@ _TRACES: Final = "OTEL_EXPORTER_OTLP_TRACES_"
 _ALL: Final = "OTEL_EXPORTER_OTLP_"
 _PATH: Final = "/v1/traces"
 """The path of OTLP's endpoint for spans."""
+_GRPC: Final = re.compile(r":4317\b")
+"""The port that OTLP has for gRPC."""
 _TIMEOUT_S: Final = 10.0
 _MILLISECONDS: Final = 1000.0
 """From this number on a timeout is in milliseconds, as OpenTelemetry specifies it; below it in seconds, as its SDK for
@@ -67,8 +70,7 @@ class Destination:
     @property
     def hint(self) -> str:
         """The likely mistake in the address, for an error without a connection."""
-        is_grpc = urlsplit(self.address).port == 4317  # noqa: PLR2004 - the port that OTLP has for gRPC
-        return "; port 4317 is usually for gRPC, and OTLP over HTTP has port 4318" if is_grpc else ""
+        return "; port 4317 is usually for gRPC, and OTLP over HTTP has port 4318" if _GRPC.search(self.address) else ""
 
     def without_secrets(self, text: str) -> str:
         """Return foreign text without the values of the headers and the query."""
@@ -91,6 +93,11 @@ def require_opentelemetry() -> None:
         import requests  # noqa: F401, PLC0415 - the same
     except ImportError:
         raise MissingDependencyError("exporting needs: pip install 'playhead[otel]'") from None
+
+
+def is_for_grpc() -> bool:
+    """Return whether the endpoint of the environment is for gRPC, which Playhead does not speak, but an application's exporter may."""
+    return (_variable("PROTOCOL") or "").strip().lower() == "grpc" or bool(_GRPC.search(_variable("ENDPOINT") or ""))
 
 
 def live_destination() -> Destination | None:

@@ -15,7 +15,14 @@ import time
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from playhead.errors import UsageError
-from playhead.spans.destination import Destination, live_destination, named, reason_of, require_opentelemetry
+from playhead.spans.destination import (
+    Destination,
+    is_for_grpc,
+    live_destination,
+    named,
+    reason_of,
+    require_opentelemetry,
+)
 from playhead.spans.run_export import RunExport, message, notices, resend_command
 from playhead.spans.sampling import is_sent
 from playhead.spans.unused import say_unused
@@ -330,14 +337,14 @@ def export_to(provider: TracerProvider, *, options: SpanOptions | None = None) -
 def trace_run(run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> CurrentSpans | None:
     """Export the spans of a run that begins now; never raises.
 
-    An endpoint that the program or the environment names comes first: Playhead sends the spans itself. Else they go through the
-    application's tracer provider. Never both.
+    An endpoint that the program or the environment names comes first: Playhead sends the spans itself. Else, or if the endpoint
+    is for gRPC, they go through the application's tracer provider. Never both.
 
     Returns:
         What makes the spans of the run current; None where the application traces nothing.
     """
     try:
-        export = _Current.export or _automatic() or _application()
+        export = _Current.export or (is_for_grpc() and _application()) or _automatic() or _application()
         return say_unused() if export is None else export.add(run_id, recorder, subscriptions)
     except Exception as error:  # noqa: BLE001 - an agent does not fail because of its spans
         if not _Current.refused:

@@ -287,6 +287,27 @@ async def test_an_endpoint_comes_first(
     assert not [each for each in load_recording("run", tmp_path).records if each.kind == "spans-handed-over"]
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"), ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://127.0.0.1:4317")],
+)
+def test_an_endpoint_for_grpc_is_the_applications(
+    tmp_path: Path,
+    application: Application,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    name: str,
+    value: str,
+) -> None:
+    """Playhead does not speak gRPC: the variables are those of the exporter of the provider, which gets the spans of every run."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv(name, value)
+    for run_id in "ab":
+        Agent(ScriptedModel([text("Done.")]), name="guide", trace=tmp_path).run_sync("Go.", run_id=run_id)
+    assert [each.name for each in application.ours()] == ["llm:scripted/model", "agent:guide"] * 2
+    assert caplog.messages == []
+
+
 async def test_a_provider_may_be_given(tmp_path: Path) -> None:
     """`export_to` takes a provider that is not the configured one, and flushes and leaves it."""
     application = Application()
