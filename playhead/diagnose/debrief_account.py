@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose import debrief_model as m
@@ -17,39 +19,10 @@ if TYPE_CHECKING:
 
     from playhead.diagnose.debrief_facts import RunFacts
 
-TERMINATED_BY: Final[Mapping[str, str]] = {
-    "final_answer_tool": "the model called the tool that gives the answer",
-    "final_answer": "the model wrote its final answer into its text",
-    "end_turn": "the model answered and asked for no call, or the strategy came to its end",
-    "output_truncated": "the provider cut the answer off at a limit of length",
-    "output_filtered": "the provider kept the answer back, or a part of it",
-    "required_tools_missing": "the model answered without using a tool that it had to use. Fix: raise retries= of "
-    "require_tools, ask it for less, or say in system_prompt= when to call them",
-    "unsatisfied": "no answer satisfied the critic, or no verdict was given; the output is the best of them",
-    "output_rejected": "what looks at answers refused the last one, as often as it may",
-    "max_iterations": "the turns are used up: of the agent, or of the killswitch of this name",
-    "llm_error": "the model did not answer",
-    "error": "the strategy, or a part of it, raised",
-    "trace_error": "an event could not be written, and the run had to stop then",
-    "cancelled": "the caller, a signal or a closed stream cancelled the run",
-    "parent_ended": "the agent above ended",
-    "hook_stop": "a hook ended the run in order",
-    "hook_terminate": "a hook ended the run as failed",
-    "hook_failed": "a required hook failed, and nothing left as the output",
-    "replay_stopped": "a replay could not continue",
-    "stopped": "the caller stopped the run, and the output is the best answer from what was known then",
-    "terminated": "the caller ended the run at once",
-    "kill": "`playhead kill` ended the run from another process",
-    "kill_file": "the file of this killswitch was there",
-    "timeout_after": "the run had lasted as long as it may",
-    "watchdog": "the run had got nowhere for as long as it may",
-    "budget_limit": "the next request might have spent more than was left",
-    "tool_limit": "a tool had been called as often as it may be",
-    "circuit_breaker": "a tool or a provider had failed as often in a row as it may",
-    "require_approval_for": "a call needed approval, and did not get it",
-    "stop_when": "the predicate of this killswitch was true; also by the name that it was given",
-}
-"""Every reason code that Playhead itself gives, with what it means. Hooks and custom killswitches may give others."""
+TERMINATED_BY: Final[Mapping[str, str]] = tomllib.loads(
+    Path(__file__).with_name("endings.toml").read_text(encoding="utf-8")
+)
+"""Every reason code that Playhead itself gives, with its meaning. Hooks and custom killswitches may give others."""
 ANSWERS: Final = {
     "unsatisfied": ("best answer", "no critic was satisfied with it"),
     "output_rejected": ("last answer", "a review refused it"),
