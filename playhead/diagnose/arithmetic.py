@@ -1,7 +1,7 @@
-"""What follows from the numbers that a run was shown by one step of arithmetic, a unit or a count.
+"""Which figures of an answer follow from the run's numbers by one arithmetic step, a unit conversion or a count.
 
-Of many numbers nearly every other one follows. So a step has to start from a number that the answer or the task itself
-states, or from very few; a sum, an average or a count has to be one of a whole column, or of the rows of one kind.
+From many numbers, nearly any other can be computed. So a step must start from a number that the answer or the task states,
+unless there are very few numbers; a sum, an average or a count must cover a whole column, or all rows of one kind.
 """
 
 from __future__ import annotations
@@ -22,45 +22,45 @@ if TYPE_CHECKING:
     from playhead.diagnose.numbers import SeenNumbers
 
 _MOST: Final = 20_000
-"""Numbers that are kept for this."""
+"""The maximum number of numbers to keep."""
 _ROWS: Final = 1000
-"""Rows of one list, or lines of one text."""
+"""The maximum number of rows of a list, or lines of a text, that are read."""
 _WORD: Final = 40
-"""Characters of a field that may name the kind of a row."""
+"""The maximum length of a field that may name the kind of a row, in characters."""
 _FEW: Final = 6
-"""Numbers of which any two make a step, rounded as far as it is written."""
+"""Up to this many numbers, any two make a step, compared after rounding."""
 _MANY: Final = 250
-"""Numbers of which each makes a step with one that is stated."""
+"""Up to this many numbers, each makes a step with each stated one."""
 _STATED: Final = 40
-"""Stated numbers that make steps with each other."""
+"""The maximum number of stated numbers that make steps with each other."""
 _CLOSE: Final = 0.0001
-"""How far, of the number, a figure may be from a step that could come about by chance."""
+"""The maximum relative distance between a figure and the result of a step that may be a coincidence."""
 _Path = tuple[Any, ...]
 
 
 @dataclass(slots=True)
 class Operands:
-    """The numbers that a run was shown, in the places where they stood."""
+    """The numbers that a run was shown, by their place."""
 
     columns: dict[_Path, list[float]] = field(default_factory=dict)
-    """Numbers of one tool and one place, across rows and calls; also those of the rows of one kind."""
+    """Numbers at one place in the results of one tool, across rows and calls; also those of the rows of one kind."""
     counts: set[float] = field(default_factory=set)
-    """How many rows or lines there were, in all and of one kind."""
+    """The numbers of rows or lines, in total and of one kind."""
     asked: list[float] = field(default_factory=list)
-    """Numbers of the task and the user's prompts."""
+    """Numbers in the task and in the user's prompts."""
     _kept: int = 0
 
     def ask(self, text: str) -> None:
-        """Take in what a user wrote."""
+        """Add a text by the user."""
         if len(self.asked) < _MOST:
             self.asked += _values(text)
 
     def add(self, source: str, value: object) -> None:
-        """Take in the arguments or the result of a call; those of one `source` make columns."""
+        """Add the arguments or the result of a call; values from the same `source` form columns."""
         self._walk(value, (source,))
 
     def unexplained(self, figures: Sequence[Figure], seen: SeenNumbers) -> list[Figure]:
-        """Return the figures of an answer that were neither seen nor follow by a step from what was, or from one that does."""
+        """Return the figures that were neither seen nor follow from seen ones, directly or through another figure."""
         known = {figure: meant for figure in figures if (meant := seen.meant(figure)) is not None}
         doubtful = [each for each in figures if each not in known and not each.is_plain]
         while doubtful:
@@ -104,7 +104,7 @@ class Operands:
                 self._cell((*path, place), each)
 
     def _group(self, rows: list[dict[str, Any]], path: _Path) -> None:
-        """Gather the numbers of the rows that have the same word, or the same yes or no, in a field."""
+        """Collect the numbers of rows that have the same word or boolean in a field."""
         sizes: dict[_Path, int] = {}
         for row in rows:
             for kind in row.items():
@@ -116,15 +116,15 @@ class Operands:
         self.counts.update(sizes.values())
 
     def numbers(self) -> set[float]:
-        """Return every number that a step may start from."""
+        """Return all numbers from which a step may start."""
         return {each for column in self.columns.values() for each in column} | set(self.asked)
 
 
 class _Steps:
-    """What comes out of steps, in order, by how close a figure has to come to it."""
+    """The sorted results of all steps, separated by how closely a figure must match them."""
 
     def __init__(self, operands: Operands, stated: list[float]) -> None:
-        """Start from the figures of the answer that hold, the task's, and what the run was shown."""
+        """Start from the explained figures of the answer, those of the task, and what the run was shown."""
         self.pool = pool = sorted(operands.numbers())
         totals = sorted({*_totals(operands.columns.values())})
         focus = list(dict.fromkeys([*stated[:_STATED], *operands.asked]))[:_STATED]
@@ -134,7 +134,7 @@ class _Steps:
         self.close = sorted([*_results(far), *operands.counts])
 
     def meant(self, figure: Figure) -> Decimal | None:
-        """Return which reading of the figure follows from what is known."""
+        """Return the reading of the figure that follows from known numbers; None if none does."""
         for reading in figure.amounts:
             number, within = float(reading), _tolerance(figure, float(reading))
             close = min(within, abs(number) * _CLOSE)
@@ -154,7 +154,7 @@ class _Steps:
 
 
 def _results(pairs: Iterable[tuple[float, float]]) -> Iterator[float]:
-    """Yield what two numbers make: sum, difference, product, ratio, share, and one with so many percent more or less."""
+    """Yield the results for pairs: sum, difference, product, ratio, share, and a percentage of, above and below a number."""
     for pair in pairs:
         yield from (pair[0] + pair[1], abs(pair[0] - pair[1]), pair[0] * pair[1])
         for one, other in (pair, pair[::-1]):
@@ -164,7 +164,7 @@ def _results(pairs: Iterable[tuple[float, float]]) -> Iterator[float]:
 
 
 def _totals(columns: Iterable[list[float]]) -> Iterator[float]:
-    """Yield sums and averages of columns."""
+    """Yield the sum and the average of each column."""
     for column in columns:
         if len(column) > 1:
             yield from (sum(column), sum(column) / len(column))
@@ -177,7 +177,7 @@ def _holds(ordered: list[float], number: float, within: float) -> bool:
 
 
 def _tolerance(figure: Figure, number: float) -> float:
-    """Return how far what was meant may be from a number as it is written."""
+    """Return how far the exact value may be from the number as written."""
     exponent = figure.readings[0].as_tuple().exponent
     scale = abs(number / float(figure.readings[0])) if figure.readings[0] else 1.0
     return 0.5 * 10.0 ** (exponent if isinstance(exponent, int) else 0) * scale

@@ -1,7 +1,7 @@
-"""Deeds that an answer says were done, read with the few words of `vocabulary.toml`.
+"""Actions ("deeds") that an answer claims were done, recognised by the words in `vocabulary.toml`.
 
-What else a run's own tools do is read from their names, in English. A deed in other words, or in another language, is not
-seen; an ambiguous word is left to the comparison with the calls.
+Further actions are derived from the names of the run's tools, in English. Actions in other words or languages are not
+recognised; ambiguous words are resolved by comparison with the calls.
 """
 
 from __future__ import annotations
@@ -30,33 +30,33 @@ _I: Final = re.compile(
     rf"\b(?:(?:i|we)(?:\u2019ve)?|j\u2019ai|j\u2019\w+ ai|je\b.{{1,12}}\bai|nous (?:\w+ )?avons|on a|hemos){_ADVERBS}\s*$"
     r"|\b(?:ich habe?|wir haben|habe ich|haben wir)\b"
 )
-"""What precedes a word when the agent claims to have done it itself."""
+"""What precedes the word in a claim that the agent itself did something."""
 _MARKS: Final = re.compile(r"[*_#`✅✓✔☑•>]")
 _QUOTED: Final = re.compile(
     r"```.*?```|(?<!\w)[\u2018\u2019'][^\u2019'\n]{12,}[\u2019'](?!\w)|[“„«].*?[”“»]|\"[^\"\n]*\"|^>.*?$",
     re.DOTALL | re.MULTILINE,
 )
 _LONGEST: Final = 600
-"""Characters of a sentence that is read."""
+"""The maximum length of a sentence that is read, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A deed that an answer says was done."""
+    """An action that an answer claims was done."""
 
     deeds: frozenset[str]
-    """What may be meant; empty for a deed in general."""
+    """The actions that may be meant; empty if the word names none in particular."""
     word: str
-    """The word that says so, in lower case."""
+    """The word that claims it, in lower case."""
     own: bool
-    """Whether the agent claims to have done it itself, not only that it is done."""
+    """Whether the agent claims to have done it itself, and not only that it was done."""
     sentence: str
-    """Where it stands."""
+    """The sentence with the claim."""
 
 
 @cache
 def _done() -> re.Pattern[str]:
-    """Return the pattern of every word for something done."""
+    """Return a pattern for all words for completed actions."""
     tables = vocabulary()["deeds"].values()
     every = words(*(table.get(how, []) for how in ("done", "loose") for table in tables), vocabulary()["words"]["any"])
     return re.compile(rf"\b(?:{every})(?!\w)")
@@ -76,13 +76,13 @@ def words_of(name: str) -> list[str]:
 
 
 def verbs_of(name: str, description: str) -> set[str]:
-    """Return the first words of a tool's name and description, without those that name no deed."""
+    """Return the first word of a tool's name and of its description, unless it names no action."""
     first = {*words_of(name)[:1], *words_of(description[:40])[:1]}
     return {word for word in first if not sign("reads").fullmatch(word) and len(word) > 2}  # noqa: PLR2004 - "do"
 
 
 def deeds_of_tool(name: str, description: str) -> frozenset[str]:
-    """Return what a tool does by its name and the first word of its description; its own verb where it is no common one."""
+    """Return the actions of a tool by its name and description; its own verbs if they are not in the vocabulary."""
     named, first = words_of(name), verbs_of(name, description)
     deeds = vocabulary()["deeds"]
     found = {deed for deed in deeds if any(_named(deed, "verb").fullmatch(word) for word in first)}
@@ -91,18 +91,18 @@ def deeds_of_tool(name: str, description: str) -> frozenset[str]:
 
 
 def is_named(deeds: frozenset[str], text: str) -> bool:
-    """Return whether a text in lower case has a word for one of these deeds, done or not."""
+    """Return whether a lower-case text mentions one of these actions, done or not."""
     return any(_named(deed).search(text) for deed in deeds)
 
 
 def is_done(claim: Claim, text: str) -> bool:
-    """Return whether a text in lower case says that what is claimed is done."""
+    """Return whether a lower-case text says that the claimed action was done."""
     done = {match[0] for match in _done().finditer(text)}
     return any(_named(deed, "done", "loose").fullmatch(word) for deed in claim.deeds for word in done)
 
 
 def admits(text: str) -> bool:
-    """Return whether a text says that something is not so or went wrong, or asks."""
+    """Return whether a text contains a negation, a failure or a question."""
     told = sign("idle").sub(" ", text)
     return re.search(r"[?\uff1f不没沒않못]|ません|ない", told) is not None or any(
         sign(each).search(told) for each in ("failure", "not", "admitted")
@@ -110,7 +110,7 @@ def admits(text: str) -> bool:
 
 
 def is_ordered(verbs: set[str], deeds: frozenset[str], task: str) -> bool:
-    """Return whether a part of a task begins with a verb for what a tool does."""
+    """Return whether a clause of a task begins with a verb for the tool's action."""
     request = (
         rf"\s*(?:(?:{words(vocabulary()['words']['request'])}|also|me|you)\s+)*(\w+)(?!\s+(?:me|us|mir|uns|moi|nous)\b)"
     )
@@ -120,7 +120,7 @@ def is_ordered(verbs: set[str], deeds: frozenset[str], task: str) -> bool:
 
 
 def is_question(text: str) -> bool:
-    """Return whether a task asks how things are or for a text, and for nothing to be done."""
+    """Return whether a task asks only for information or a text, not for an action."""
     first = re.match(r"\W*(?:(?:please|bitte|por favor)\W+)?(\w+)", text.lower())
     return ("?" in text and sign("request").search(plain(text)) is None) or (
         first is not None and sign("tells").fullmatch(first[1]) is not None
@@ -128,7 +128,7 @@ def is_question(text: str) -> bool:
 
 
 def own_words(answer: str) -> str:
-    """Return an answer without quotations, and without drafts from their subject or greeting on."""
+    """Return an answer without quotations and without drafts, which begin with a subject line or a greeting."""
     greeting, subject = (words(vocabulary()["words"][each]) for each in ("draft", "subject"))
     mark = r"[^\w\n]{0,8}"
     draft = re.compile(rf"(?:^|\n){mark}(?:{subject})\s*:.*|\n{mark}(?:{greeting})\b.*", re.DOTALL | re.IGNORECASE)
@@ -136,7 +136,7 @@ def own_words(answer: str) -> str:
 
 
 def sentences(answer: str) -> Iterator[tuple[str, str]]:
-    """Yield the sentences of an answer, each with those beside it."""
+    """Yield the sentences of an answer, each together with its neighbours."""
     for line in answer.splitlines():
         parts = [each.strip() for each in _SENTENCE.split(sign("idle").sub(" ", plain(_MARKS.sub("", line))))]
         for number, sentence in enumerate(parts):
@@ -145,7 +145,7 @@ def sentences(answer: str) -> Iterator[tuple[str, str]]:
 
 
 def claims_of(answer: str, verbs: Mapping[str, frozenset[str]]) -> Iterator[Claim]:
-    """Yield the deeds that an answer says were done; `verbs` are those of the run's tools, with what they do."""
+    """Yield the actions that an answer claims were done; `verbs` maps the verbs of the run's tools to their actions."""
     for sentence, near in sentences(own_words(answer)):
         if not sentence.endswith("?") and not sign("may").match(sentence) and not sign("failure").search(near):
             yield from _claims(sentence, verbs)
@@ -162,7 +162,7 @@ def _claims(sentence: str, verbs: Mapping[str, frozenset[str]]) -> Iterator[Clai
 
 
 def _done_in(piece: str, verbs: Mapping[str, frozenset[str]]) -> Iterator[tuple[str, frozenset[str], str]]:
-    """Yield every word that something is done, the deeds that it may name, and what stands before it."""
+    """Yield each word for a completed action, the actions that it may name, and the text before it."""
     for match in _done().finditer(piece):
         found = frozenset(deed for deed in vocabulary()["deeds"] if _named(deed, "done", "loose").fullmatch(match[0]))
         yield match[0], found, piece[: match.start()]
@@ -172,7 +172,7 @@ def _done_in(piece: str, verbs: Mapping[str, frozenset[str]]) -> Iterator[tuple[
 
 
 def _past_of(verb: str) -> str:
-    """Return a pattern of how the verb says that it is done."""
+    """Return a pattern for the past forms of a verb."""
     stem = verb.removesuffix("e")
     regular = f"{stem[:-1]}ied" if stem.endswith("y") else "(?!)"
     return str(vocabulary()["past"].get(verb, rf"{stem}{stem[-1:]}?ed|{regular}"))

@@ -29,9 +29,9 @@ N = TypeVar("N", int, float)
 
 
 def diff_recordings(original: Recording, replay: Recording) -> RunDiff:
-    """Compare two runs. Open, truncated and damaged recordings work too; the diff lists what could not be compared.
+    """Compare two runs, for example a recording and its replay.
 
-    `replay` may be a replay of the original or any other run.
+    Open, truncated and damaged recordings work too; `remarks` lists what could not be compared.
     """
     calls = RunCalls(original), RunCalls(replay)
     alignment = Alignment(*calls)

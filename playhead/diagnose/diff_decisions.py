@@ -1,4 +1,4 @@
-"""The first place where the model of a run decided, or answered, something else."""
+"""The first request at which the model's decision or answer differs between two runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WHAT: Final = {
 
 
 def first_decision(alignment: Alignment) -> FirstDecision | None:
-    """Return the first decision that differs, in the original's order: the calls that were asked for, or else the answer."""
+    """Return the first decision that differs, in the original's order. Requested calls are compared, or else answers."""
     one, other = _decisions(alignment.original), _decisions(alignment.replay)
     ended = [run.recording.ending is not None for run in (alignment.original, alignment.replay)]
     found: list[tuple[float, FirstDecision]] = []
@@ -76,7 +76,7 @@ def _did(decision: Decision) -> str:
 
 
 def _decisions(run: RunCalls) -> dict[str, list[Decision]]:
-    """Return what each owner's model decided, in order."""
+    """Return the decisions of each owner's model, in order."""
     found: dict[str, list[Decision]] = defaultdict(list)
     asked = _asked(run)
     for record in run.recording.records:
@@ -92,7 +92,7 @@ def _decisions(run: RunCalls) -> dict[str, list[Decision]]:
 
 
 def _asked(run: RunCalls) -> dict[tuple[str, int | None], list[DecidedCall]]:
-    """Return the calls that started, by the request that asked for them."""
+    """Return the started calls by the request that asked for them."""
     asked: dict[tuple[str, int | None], list[DecidedCall]] = defaultdict(list)
     for owner, calls in run.by_owner.items():
         for call in calls:
@@ -103,7 +103,7 @@ def _asked(run: RunCalls) -> dict[tuple[str, int | None], list[DecidedCall]]:
 
 
 def _decision(record: Record, event: LlmResponded, started: list[DecidedCall]) -> Decision:
-    """Return a decision: the calls as the model asked for them, or as they were read from its text."""
+    """Return a decision, with the calls as the model requested them or as they were parsed from its text."""
     calls = started
     if event.tool_calls:
         reasons = [call.why for call in started] + [None] * len(event.tool_calls)

@@ -1,4 +1,4 @@
-"""What the agents of two runs were given, and where that differs: the cause of all else, when there is one."""
+"""The inputs of the agents of two runs, and their differences: the possible causes of all other differences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from playhead.trace.events import AgentStarted, RunStarted
 from playhead.trace.owners import agent_path, depth_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from collections.abc import Set as AbstractSet
 
     from playhead.diagnose.diff_calls import Alignment
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from playhead.trace.types import ToolSpec
 
 _SPREAD: Final = ("parameters", "strategy_settings")
-"""Fields of the header that are compared key by key."""
+"""Header fields that are compared key by key."""
 _TEXTS: Final = ("system_prompt", "system_message", "task")
 _CODE: Final = "code of "
 
 
 def input_changes(alignment: Alignment) -> tuple[InputChange, ...]:
-    """Return what differs, the root agent's first; an equal change in many sub-agents is listed once."""
+    """Return the changed inputs, those of the root agent first. An equal change in several sub-agents is listed once."""
     originals, replays = alignment.original.recording.owners, alignment.replay.recording.owners
     found: dict[tuple[str, str, str, str], InputChange] = {}
     for replay_owner, owner in alignment.owners.items():
@@ -60,21 +60,21 @@ def _owner_changes(one: OwnerRecording, other: OwnerRecording) -> Iterator[Input
 
 
 def _follows(name: str, left: dict[str, Any], right: dict[str, Any]) -> bool:
-    """Return whether a difference is listed already, as part of the prompt, or is unknown."""
+    """Return whether a difference is already listed as part of the prompt, or cannot be known."""
     if name.startswith(_CODE):
         return name not in left or name not in right
     return name == "system_message" and not same(left.get("system_prompt"), right.get("system_prompt"))
 
 
 def given(owner: OwnerRecording, altered: AbstractSet[str]) -> dict[str, Any]:
-    """Return what an agent was given, by the names that an override or a reader would use; altered tools field by field."""
+    """Return the inputs of an agent, named as in overrides; altered tools are listed field by field."""
     values: dict[str, Any] = {}
     started = owner.started
     if isinstance(started, (RunStarted, AgentStarted)):
         values["task"] = started.task
         for name, value in started.agent.__dict__.items():
             if name in _SPREAD:
-                values |= {f"{name}.{key}": each for key, each in _mapping(value).items()}
+                values |= {f"{name}.{key}": each for key, each in (value or {}).items()}
             elif name == "sources":  # the other fields say what values the code holds, and which agents there are
                 values |= {f"{_CODE}{each.kind} {each.name}": each.fingerprint for each in value if each.fingerprint}
             elif value is not None or name == "system_prompt":
@@ -92,10 +92,6 @@ def _tools(owner: OwnerRecording) -> dict[str, ToolSpec]:
 
 
 def system_message(owner: OwnerRecording) -> str:
-    """Return the system message that was sent, or an empty text."""
+    """Return the system message as it was sent; empty if there was none."""
     texts = (each.content for each in owner.messages.values() if each.role == "system")
     return next((text for text in texts if isinstance(text, str)), "")
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -1,7 +1,7 @@
-"""A diff as a document: what was changed, where the runs first diverge and why, and the other differences.
+"""A diff as a document: the changed inputs, the first divergence and its reason, and the other differences.
 
-`-` is the original's side, `+` the replay's, `~` a call with other arguments, `>` a call that moved. The page fits eighty
-columns and needs no colour.
+`-` marks the original, `+` the replay, `~` a call with different arguments, `>` a call that moved. The page fits 80 columns
+and needs no colour.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
 _STYLES: Final = {"-": "red", "+": "green", "~": "yellow", ">": "cyan", "!": "magenta"}
 _MOST: Final = 12
-"""Inputs, and lines of one changed text."""
+"""The maximum number of inputs, and of lines of a changed text."""
 _FEW: Final = 5
-"""Places, calls, results and reasons that are shown of each; the JSON has all."""
+"""The maximum number of places, calls, results and reasons; the JSON has all."""
 _MOST_EDITS: Final = 20
 _SHORT_RUN: Final = 3
-"""Calls in a row that are shown one by one though nothing happened to them."""
+"""Up to this many consecutive unchanged calls are shown one by one."""
 _ONE_LINE: Final = 74
-"""Characters of both values of something that changed, for them to stand on one line."""
+"""The maximum length of a change that is shown on one line, in characters."""
 _FAR: Final = 40
-"""Characters that two texts begin with in common, from which on they are shown from where they differ."""
+"""Texts with a longer common beginning, in characters, are shown from shortly before the difference."""
 _CONTEXT: Final = 16
-"""Characters of two texts' common beginning that are shown then."""
+"""The number of common characters that are shown then."""
 _EDITS: Final = {
     "added": ("+", "added"),
     "removed": ("-", "removed"),
@@ -52,7 +52,7 @@ _STATES: Final = {"open": "has no recorded end", "truncated": "is cut off", "dam
 
 
 def diff_document(diff: RunDiff) -> Document:
-    """Return a diff of two runs as a page."""
+    """Return a diff as a document."""
     causes = (_heading, _inputs, _divergence, _decision)
     effects = (_calls, _results, _reasons, _answer, _cost, _remarks, _verdict)
     return Document(tuple(each for make in (*causes, *effects) for each in make(diff)), spaced=True)
@@ -76,20 +76,20 @@ def _mark(mark: str, text: str, most: int = 1, depth: int = 2) -> Row:
 
 
 def _more(count: int, what: str) -> Iterator[Row]:
-    """Yield how much is left out."""
+    """Yield the number of omitted items, if there are any."""
     if count > 0:
         yield Row(f"{ELLIPSIS} {count:,} more {what}; --json has them all", style="dim")
 
 
 def _sides(original: str | None, replay: str | None, most: int = 2, depth: int = 2) -> Iterator[Row]:
-    """Yield both sides; one that is None is left out."""
+    """Yield both sides, except those that are None."""
     for mark, text, other in (("-", original, replay), ("+", replay, original)):
         if text is not None:
             yield _mark(mark, text if other is None else _focus(text, other), most, depth)
 
 
 def _pair(name: str, original: str, replay: str, depth: int = 2) -> Iterator[Row]:
-    """Yield a value that changed: on one line when it fits."""
+    """Yield a changed value, on one line if it fits."""
     line = f"{name}: {original} → {replay}"
     if len(line) <= _ONE_LINE and "\n" not in line:
         yield Row(line, depth=depth)
@@ -99,7 +99,7 @@ def _pair(name: str, original: str, replay: str, depth: int = 2) -> Iterator[Row
 
 
 def _focus(text: str, other: str) -> str:
-    """Return the text from shortly before the place where it differs from the other, when that is far in."""
+    """Return the text without most of a long common beginning with the other text."""
     common = common_length(text, other)
     if common < _FAR:
         return text
@@ -109,7 +109,7 @@ def _focus(text: str, other: str) -> str:
 
 
 def _call(owner: str, tool: str, args: Any) -> str:  # noqa: ANN401 - JSON
-    """Return a call as it would be written in Python, after whose it is."""
+    """Return a call in Python syntax, preceded by its owner."""
     return f"{'' if owner == 'root' else f'[{own_name(owner)}] '}{tool}({arguments(args)})"
 
 
@@ -159,12 +159,12 @@ def _input(change: InputChange) -> Iterator[Row]:
         yield from _pair(name, _short(change.original), _short(change.replay))
     else:
         value = change.original if change.change == "removed" else change.replay
-        shown = "" if value is True else f": {_short(value)}"  # of a tool, that it is there
+        shown = "" if value is True else f": {_short(value)}"  # a tool that was added or removed
         yield Row(f"{name}: {change.change}{shown}", most=1)
 
 
 def _lines(lines: tuple[str, ...]) -> Iterator[Row]:
-    """Yield the lines of a text that differ; a changed line begins where it differs."""
+    """Yield the changed lines of a text, each from shortly before its difference."""
     places = list(lines[lines[0] == "@@" :])
     for number, (one, other) in enumerate(pairwise(places)):
         if one[:1] == "-" and other[:1] == "+":
@@ -257,7 +257,7 @@ def _calls(diff: RunDiff) -> Iterator[Section]:
 
 
 def _edits(diff: RunDiff) -> Iterator[Row]:
-    """Yield the calls as in a unified diff: calls that stayed take one line, an edit says what changed."""
+    """Yield the calls as in a unified diff: one line for unchanged calls, details for edits."""
     left = _MOST_EDITS
     for is_same, group in groupby(diff.script, lambda each: each.kind == "same"):
         rows = list(group)
@@ -360,7 +360,7 @@ def _remarks(diff: RunDiff) -> Iterator[Section]:
 
 
 def _verdict(diff: RunDiff) -> Iterator[Section]:
-    """Yield the last lines; nothing of them is cut."""
+    """Yield the last lines, which are never truncated."""
     word, text = _judged(diff)
     hidden = diff.identical or word == "different"
     told = [each for each in diff.also_differs if diff.identical or each != "events"]

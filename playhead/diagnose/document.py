@@ -1,7 +1,7 @@
-"""A small document: sections of rows and tables, which a terminal and Markdown both print.
+"""A document of sections with rows and tables, shown on a terminal or as Markdown.
 
-On a terminal all text is wrapped and escaped, and nothing is cut without saying so. In Markdown text of the trace stays text:
-no link, no image, no HTML, no code.
+On a terminal, text is wrapped and escaped, and truncation is always marked. In Markdown, text from the trace remains plain
+text: it cannot make a link, an image, HTML or code.
 """
 
 from __future__ import annotations
@@ -18,49 +18,49 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
 
 MOST: Final = 40
-"""Rows of a section; a longer one says how many are left out."""
+"""The maximum number of rows of a section; the number of omitted rows is shown."""
 TIED: Final = "\u00a0"
-"""A space at which no line is broken."""
+"""A space without a line break."""
 _NARROWEST: Final = 24
 _NAME: Final = 25
-"""Cells of a cell of a table that is no number."""
+"""The maximum width of a text in a table."""
 _SPACE: Final = re.compile(rf"[^\S{TIED}]+")
 _LONGEST: Final = 8_000
-"""Characters of one row that are wrapped."""
+"""The maximum number of characters of a row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A paragraph with what it begins with."""
+    """A paragraph with an optional label before it."""
 
     text: str
     lead: str = ""
     depth: int = 2
-    """Cells before it."""
+    """The indentation."""
     style: str = ""
     most: int = 0
-    """Lines that it may take; 0 for as many as it needs."""
+    """The maximum number of lines; 0 means no limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Rows, or a table, under a title."""
+    """Rows or a table under a title."""
 
     title: str
     rows: tuple[Row, ...] = ()
     note: str = ""
-    """Text behind the title."""
+    """Text after the title."""
     table: tuple[tuple[str, ...], ...] = ()
-    """A heading and rows of cells."""
+    """The column names, then the rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Sections, one after the other."""
+    """Sections in order."""
 
     sections: tuple[Section, ...]
     spaced: bool = False
-    """Whether an empty line stands between them."""
+    """Whether an empty line separates them."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> list[Line]:
         """Return the lines."""
@@ -90,7 +90,7 @@ class Document:
 
 
 def section(title: str, rows: Iterable[Row]) -> Iterator[Section]:
-    """Yield a section of rows: those that say the same again as one, and no more than anybody reads; none without any."""
+    """Yield a section with these rows, if there are any. Equal rows are shown once with their count; at most `MOST` are shown."""
     runs: dict[tuple[int, str, str], tuple[Row, int]] = {}
     for row in rows:
         first, count = runs.get((row.depth, row.text, row.style), (row, 0))
@@ -106,7 +106,7 @@ def section(title: str, rows: Iterable[Row]) -> Iterator[Section]:
 
 
 def wrap(text: str, width: int, most: int = 0) -> list[str]:
-    """Return a text as safe lines of at most `width` cells: broken between words, or inside one that is longer."""
+    """Return a text as safe lines of at most `width` cells, broken between words, or inside longer ones."""
     from rich.cells import cell_len, chop_cells  # noqa: PLC0415 - rich is loaded by those who print
 
     lines = [""]
@@ -143,25 +143,25 @@ def _table_lines(table: Sequence[tuple[str, ...]], width: int) -> Iterator[Line]
 
 
 def _is_text(column: Sequence[str]) -> bool:
-    """Return whether a column of a table holds more than numbers."""
+    """Return whether a column of a table has anything but numbers."""
     return any(each and each[0] not in "0123456789$?+-" for each in column[1:])
 
 
 # --- Markdown ---------------------------------------------------------------------------------------------------------
 
 _SPECIAL: Final = re.compile(r"[\\`*_{}\[\]()<>#+!|~^$=:@&\-.]")
-"""What Markdown, or one of its dialects, reads as more than a character: also bare addresses, `@names` and formulas."""
+"""Characters with a meaning in Markdown or a dialect of it, such as those of bare addresses, `@names` and formulas."""
 _LIST_NUMBER: Final = 12
-"""Characters at the start of a line that may be the number of a list, when a space follows."""
+"""The maximum number of digits at the start of a line that may be a list number."""
 
 
 def _markdown(text: str) -> str:
-    """Return text of the trace as one line that means itself in Markdown and in HTML."""
+    """Return text from the trace as one line that Markdown and HTML show literally."""
     return _SPECIAL.sub(_as_itself, escape(" ".join(text.split())))
 
 
 def _as_itself(match: re.Match[str]) -> str:
-    """Return a character as an entity, the one escape that also holds inside HTML."""
+    """Return a character as an entity, the only escape that also works inside HTML."""
     text, place, end = match.string, match.start(), match.end()
     before, after = text[max(place - 1, 0) : place], text[end : end + 1]
     if _is_plain(match[0], before, after) and not (after in {"", " "} and text[: min(place, _LIST_NUMBER)].isdecimal()):
@@ -174,7 +174,7 @@ def _as_itself(match: re.Match[str]) -> str:
 
 
 def _is_plain(character: str, before: str, after: str) -> bool:
-    """Return whether it is only punctuation where it stands: after a word, inside a name, in a number."""
+    """Return whether a character is ordinary punctuation here: after a word, inside a name or in a number."""
     if character in "()=":
         return before != ""
     if character in "-_":

@@ -1,7 +1,7 @@
-"""Heads: what is kept of a run elsewhere, so that a file that was cut, or changed and hashed again, shows.
+"""Heads: the last hashes of runs, stored elsewhere to detect traces that were cut off, or changed and rehashed.
 
-A file of heads has one JSON object a line. An entry that is signed may lie beside the traces; any other one has to be kept
-where nobody who can change the traces can write.
+A heads file has one JSON object per line. Signed heads may be stored beside the traces; unsigned ones must be stored where
+nobody who can change the traces can write.
 """
 
 from __future__ import annotations
@@ -26,61 +26,61 @@ if TYPE_CHECKING:
     from playhead.diagnose.signing import Key
 
 DEFAULT: Final = ".heads"
-"""The file in the folder of traces in which signed heads are kept."""
+"""The default file for signed heads, in the trace folder."""
 _LARGEST: Final = 64 * 1024**2
 _LISTED: Final = 10
-"""Erased events to name."""
+"""The maximum number of erased events to list."""
 
 
 class Head(BaseModel, frozen=True, strict=True, extra="forbid"):
-    """What is kept of a run."""
+    """The stored head of a run."""
 
     run: str
     """The run's id."""
     first: str
     """The hash of its first event."""
     seq: int
-    """Its last event."""
+    """The number of its last event."""
     head: str
     """The hash of that event."""
     erased: tuple[int, ...] = ()
-    """The events whose content had been erased by then."""
+    """The events that had been erased by then."""
     signature: str = ""
     """A signature of all other fields, in hex."""
 
     @property
     def signed(self) -> bytes:
-        """What is signed."""
+        """The signed bytes."""
         return json.dumps(["playhead-head-1", self.run, self.first, self.seq, self.head, self.erased]).encode()
 
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A run beside the head that was kept of it."""
+    """A run compared with its stored head."""
 
     checked: Check
-    """The file, judged by itself."""
+    """The check of the file alone."""
     now: Head
-    """Its head."""
+    """Its current head."""
     kept: Head | None
-    """The head that was kept."""
+    """The stored head."""
     differs: str | None
-    """Why the file is not the one whose head was kept, or the kept head cannot be trusted; None when it is."""
+    """Why the file does not match the stored head, or why that cannot be trusted; None if it matches."""
 
     @property
     def ok(self) -> bool:
-        """Whether the file is sound, and continues the one whose head was kept. It need not have an end."""
+        """Whether the file is sound and matches its stored head or continues it. It may be open."""
         return self.differs is None and self.checked.verdict in {"ok", "open"}
 
     @property
     def erased_since(self) -> tuple[int, ...]:
-        """The events whose content was erased after the head was kept; all when none was kept."""
+        """The events that were erased since the head was stored, or all if none was."""
         before = self.kept.erased if self.kept is not None else ()
         return tuple(seq for seq in self.now.erased if seq not in before)
 
     @property
     def account(self) -> str:
-        """What is to be said about the file and its head."""
+        """The result as a sentence."""
         checked = self.checked
         if self.differs is not None:
             return f"other-head: {self.differs}"
@@ -92,7 +92,7 @@ class Sealed:
         return f"{said}; erased, and not covered by a head: event {since}" if since else said
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as JSON."""
+        """Return the result as JSON."""
         return {
             "run_id": self.now.run,
             "path": str(self.checked.path),
@@ -107,7 +107,7 @@ class Sealed:
 
 
 def judge(path: Path, kept: Head | None, key: Key | None = None, expected_run: str | None = None) -> Sealed:
-    """Compare a trace with the head that was kept of it; with a key, the head has to be signed by it. Raises `TraceError`."""
+    """Compare a trace with its stored head, which must be signed if a key is given. Raises `TraceError`."""
     checked = check_trace(path, expected_run=expected_run)
     now, at_seq = _head_of(path, -1 if kept is None else kept.seq)
     return Sealed(checked, now, kept, _difference(now, at_seq, kept, key))
@@ -128,7 +128,7 @@ def _difference(now: Head, at_seq: str, kept: Head | None, key: Key | None) -> s
 
 
 def _head_of(path: Path, seq: int) -> tuple[Head, str]:
-    """Return the head of a trace, and the hash of one of its events."""
+    """Return the current head of a trace, and the hash of event `seq`."""
     first = head = at_seq = ""
     last, erased = -1, []
     with open_trace(path) as file:
@@ -142,7 +142,7 @@ def _head_of(path: Path, seq: int) -> tuple[Head, str]:
 
 
 def read_heads(path: Path) -> dict[str, Head]:
-    """Return the kept heads by run; none when there is no such file.
+    """Return the stored heads by run; none if there is no such file.
 
     Raises:
         TraceError: the file cannot be read, or is not a file of heads.
@@ -159,7 +159,7 @@ def read_heads(path: Path) -> dict[str, Head]:
 
 
 def keep_heads(path: Path, kept: Mapping[str, Head], seals: Iterable[Sealed], key: Key | None = None) -> None:
-    """Write the heads of these runs besides those that are kept; one that differs, or is not sound, stays as it was kept.
+    """Store the heads of these runs, except those of runs that are not sound or differ from their stored head.
 
     Raises:
         UsageError: the key is a public one.
@@ -175,6 +175,6 @@ def keep_heads(path: Path, kept: Mapping[str, Head], seals: Iterable[Sealed], ke
 
 
 def write_heads(path: Path, heads: Mapping[str, Head]) -> None:
-    """Replace a file of heads; raises `OSError`."""
+    """Replace a heads file; raises `OSError`."""
     content = "".join(f"{heads[run].model_dump_json(exclude_defaults=True)}\n" for run in sorted(heads))
     os.close(create_file(path, content.encode(), replace=True, synced=True))

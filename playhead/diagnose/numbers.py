@@ -1,7 +1,7 @@
-"""Numbers in texts: which ones a text states, and whether they occur in what was seen.
+"""Numbers in texts: which ones a text states, and whether they were seen before.
 
-Texts write the same number in many ways (`4180`, `4,180`, `4.180,0`, `4 180`), and an answer rounds. So a number is read
-in every way that it can be meant, and one that is said counts as seen when any number that was seen rounds to it.
+The same number is written in many ways (`4180`, `4,180`, `4.180,0`, `4 180`), and answers round. So a number is read in every
+possible way, and a stated number counts as seen if any seen number rounds to it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOST: Final = 50_000
 SMALL: Final = 12
 """Whole numbers up to this limit are too common to need a source."""
 _LONGEST: Final = 40
-"""Characters of a number; a longer run of digits is a key or a hash."""
+"""The maximum length of a number, in characters; longer runs of digits are keys or hashes."""
 _GROUPS: Final = ",'’_\u00a0\u202f"  # noqa: RUF001 - marks that group digits
 _MARKS: Final = re.compile(f"[{_GROUPS} ]")
 _SPACED: Final = r"\d{1,3}(?: \d{3})+(?:[.,]\d+)?(?![\d.,])"
@@ -40,7 +40,7 @@ _NO_FIGURE: Final = re.compile(
     r"|\+\d[\d ()/-]{6,}|\b\d+(?:-\d+){2,}",  # telephone numbers and the like
     re.IGNORECASE | re.MULTILINE | re.DOTALL,
 )
-"""What a text states with digits and not as a figure."""
+"""Digits that are not figures."""
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _INSIDE_A_NAME: Final = re.compile(r"[^\W\d_]-?$|_$")
 _CURRENCY: Final = re.compile(r"(?:[$€£¥]|\b(?:eur|usd|gbp|chf)|\brs\.?)\s?$", re.IGNORECASE)
@@ -53,7 +53,7 @@ _SCALES: Final = {
 _SCALE: Final = re.compile(
     r"[\s\u00a0\u202f]?(?:" + "|".join(f"(?P<e{n + 2}>{words})" for n, words in _SCALES.items()) + r")(?![^\W\d_])"
 )
-"""What scales the number before it; the name of the group is the power of ten, plus 2."""
+"""A word that scales the preceding number; the group's name is the power of ten plus 2."""
 _UNIT: Final = re.compile(r"[\s\u00a0\u202f-]?(°?[^\W\d_]{1,30}(?:/[^\W\d_]{1,30})?[²³]?)")
 
 
@@ -64,11 +64,11 @@ class Figure:
     written: str
     """The number with its scale, as written."""
     readings: tuple[Decimal, ...]
-    """All that it may mean."""
+    """All values that it may have."""
     percent: bool
-    """Whether it is a share of something."""
+    """Whether it is a percentage."""
     unit: str
-    """The word right behind it, which may be a unit, in lower case."""
+    """The next word, in lower case; it may be a unit."""
 
     @property
     def amounts(self) -> tuple[Decimal, ...]:
@@ -106,7 +106,7 @@ class SeenNumbers:
                 return
 
     def meant(self, figure: Figure) -> Decimal | None:
-        """Return the reading of a figure that was seen, or that a seen number rounds to."""
+        """Return the reading of a figure that was seen, or to which a seen number rounds; None if there is none."""
         if self.full:
             return figure.readings[0]
         return next(filter(self._has, figure.readings), None)
@@ -122,7 +122,7 @@ class SeenNumbers:
 
 
 def figures_of(text: str) -> Iterator[Figure]:
-    """Yield each number that a text states as a figure: no date, time, year, ordinal, name or number of a list."""
+    """Yield the figures of a text; dates, times, years, ordinals, names and list numbers are not figures."""
     text = _NO_FIGURE.sub(lambda found: " " * len(found[0]), text)
     for match in _TOKEN.finditer(text):
         before = text[max(match.start() - 6, 0) : match.start()]
@@ -142,7 +142,7 @@ def figures_of(text: str) -> Iterator[Figure]:
 
 
 def _all_readings(token: str) -> list[Decimal]:
-    """Return every number that a token may be or contain."""
+    """Return all numbers that a token may be or contain."""
     if token.isdecimal():
         return [Decimal(token)] if len(token) <= _LONGEST else []
     parts = (token, *_MARKS.split(token))  # it may be a row of a table
@@ -161,9 +161,9 @@ def _readings(token: str) -> tuple[Decimal, ...]:
 
 
 def half_of_last_place(number: Decimal) -> Decimal:
-    """Return how far a number may be from what it was rounded from: 1274 by 0.5, 1.5 by 0.05, 1200 by 50.
+    """Return the largest rounding error of a number: 0.5 for 1274, 0.05 for 1.5, 50 for 1200.
 
-    A round number with one digit only, such as 4000, is taken as exact: nearly everything would round to it.
+    A number with a single non-zero digit, such as 4000, counts as exact to the unit: too many numbers would round to it.
     """
     _, digits, exponent = number.normalize().as_tuple()
     last = exponent if isinstance(exponent, int) and (exponent <= 0 or len(digits) > 1) else 0

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 SHORT: Final = 300
-"""Characters of a result, an error or an argument list that an account shows."""
+"""The maximum length of a result, an error or an argument list, in characters."""
 LONG: Final = 1200
-"""Characters of a goal or an answer that an account shows."""
+"""The maximum length of a goal or an answer, in characters."""
 _CENT: Final = 0.01
 _SECOND: Final = 1000
 _MINUTE: Final = 60 * _SECOND
 _HOUR: Final = 60 * _MINUTE
 UNKNOWN: Final = "?"
-"""Stands in a cell of a table for a number of which nothing is known; behind a number, for the part that is not."""
+"""Replaces an unknown number in a table; after a number it marks a lower bound."""
 
 
 def _scrubbed(value: object) -> object:
@@ -29,11 +29,11 @@ def _scrubbed(value: object) -> object:
 
 
 Text = Annotated[str, BeforeValidator(_scrubbed)]
-"""Text that every JSON writer takes: a live run may hold half characters that a file never does."""
+"""Text that can be written as JSON: a live run may hold lone surrogates, which a file never does."""
 
 
 class Part(BaseModel):
-    """A part of an account."""
+    """A part of a debrief, a diff or statistics."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -76,7 +76,7 @@ class Placed(Part):
 
 
 def short(text: str, limit: int = SHORT) -> str:
-    """Return the beginning of a text, which says how much is missing."""
+    """Return the beginning of a text, with the number of omitted characters."""
     text = scrub(text[: limit + 1]) + text[limit + 1 :]
     if len(text) <= limit:
         return text
@@ -87,7 +87,7 @@ def short(text: str, limit: int = SHORT) -> str:
 
 
 def shown(value: JsonValue, limit: int = SHORT) -> str:
-    """Return the beginning of a JSON value as a model reads it."""
+    """Return the beginning of a JSON value, in the form that a model is given."""
     return short(as_text(value), limit)
 
 
@@ -99,7 +99,7 @@ def content_text(content: Content | None) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Return how many there are of something."""
+    """Return a number with its noun: `1 call`, `2 calls`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
@@ -107,13 +107,13 @@ def counted(number: int, noun: str) -> str:
 
 
 def usage_text(usage: Usage, form: str = "{}+{} tokens") -> str:
-    """Return the tokens that went in and those that came out."""
+    """Return the prompt and answer tokens."""
     counts = (usage.known(usage.input_tokens), usage.known(usage.output_tokens))
     return pair_text(*counts, usage.unknown, form) or "tokens not known"
 
 
 def usage_as_json(usage: Usage) -> dict[str, int | None]:
-    """Return it as JSON: null where nothing is known, and `unknown` always a number."""
+    """Return the usage as JSON: null for unknown counts; `unknown` is always a number."""
     nothing = usage.known(usage.total_tokens) is None
     names = [name for name in type(usage).model_fields if name != "not_believed"]
     counts = {name: None if nothing else getattr(usage, name) for name in names}
@@ -122,12 +122,12 @@ def usage_as_json(usage: Usage) -> dict[str, int | None]:
 
 
 def total_text(count: int | None, unknown: int | None, form: str = "{:,} tokens") -> str:
-    """Return a number of tokens with its unit; `unknown` is how many answers it leaves out."""
+    """Return a number of tokens with its unit; `unknown` is the number of answers that it does not include."""
     return "tokens not known" if count is None else f"{'at least ' if unknown else ''}{form.format(count)}"
 
 
 def pair_text(tokens_in: int | None, tokens_out: int | None, unknown: int | None, form: str = "{}+{}") -> str | None:
-    """Return the tokens of prompts and of answers, None when nothing is known of them: `at least 1,200+80`."""
+    """Return the prompt and answer tokens, such as `at least 1,200+80`; None if both are unknown."""
     counts = (tokens_in, tokens_out)
     if counts == (None, None):
         return None
@@ -136,18 +136,18 @@ def pair_text(tokens_in: int | None, tokens_out: int | None, unknown: int | None
 
 
 def cell(shown: str | None, unknown: int | None) -> str:
-    """Return a number as a cell of a table: `1200`, `1200+?` when a part of it is not known, `?` when all is."""
+    """Return a number as a table cell: `1200`, `1200+?` for a lower bound, `?` if it is unknown."""
     return UNKNOWN if shown is None else f"{shown}+{UNKNOWN}" if unknown else shown
 
 
 def cost_text(cost_usd: float | None, unknown: int | None) -> str | None:
-    """Return US dollars, None when nothing is known; `unknown` is the number of attempts whose cost is unknown."""
+    """Return US dollars, None if unknown; `unknown` is the number of attempts with unknown cost."""
     nothing = cost_usd is None or (unknown and not cost_usd)
     return None if nothing else f"{'at least ' if unknown else ''}{dollars(cost_usd)}"
 
 
 def dollars(cost_usd: float | None) -> str:
-    """Return US dollars, `$?` when they are not known."""
+    """Return US dollars, `$?` if unknown."""
     if cost_usd is None:
         return f"${UNKNOWN}"
     return f"${cost_usd:.4f}" if cost_usd >= _CENT else f"${cost_usd:.6f}" if cost_usd else "$0"

@@ -1,4 +1,4 @@
-"""Which recorded runs to remove: by age, number, size and ending. What is running, or what another run needs, is kept."""
+"""Choose runs to remove by age, number, size and ending. Runs that are running or that other runs need are kept."""
 
 from __future__ import annotations
 
@@ -22,41 +22,41 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The conditions under which a run is removed: all that are given must hold."""
+    """The conditions for removing a run; all given conditions must hold."""
 
     older_than_s: float | None = None
-    """It began longer ago, in seconds."""
+    """The run began longer ago, in seconds."""
     keep: int | None = None
-    """As many newer runs of these endings exist."""
+    """At least this many newer runs with these endings exist."""
     max_bytes: int | None = None
-    """All runs of the folder, replays included, take more bytes; the oldest go first."""
+    """All runs of the folder, including replays, take more bytes; the oldest are removed first."""
     endings: Collection[str] = ()
-    """It ended in one of these ways. Unreadable files are removed only if they are named here."""
+    """The run ended in one of these ways. Unreadable files are removed only if named here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A run with its files."""
+    """A run and its files."""
 
     run: RunSummary
     files: tuple[Path, ...]
-    """What lies beside the trace, then the trace: a removal that is interrupted can be repeated."""
+    """The trace is last, so that an interrupted removal can be repeated."""
     size: int
-    """Bytes of all files."""
+    """The size of all files in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pruning:
-    """What would be removed."""
+    """The runs to remove."""
 
     removed: Sequence[Stored]
-    """The oldest first."""
+    """Runs to remove, oldest first."""
     kept: Mapping[str, str]
-    """Why other runs that the limits name are kept."""
+    """Runs that match the limits and are kept all the same, with the reason."""
 
 
 def plan(store: TraceStore, limits: Limits, named: Collection[Path] = ()) -> Pruning:
-    """Return which runs to remove: of those that are named, or of all in the folder. Raises `TraceNotFoundError`."""
+    """Return which runs to remove among the named ones, or among all in the folder. Raises `TraceNotFoundError`."""
     everything = [_stored(run) for run in summaries(TraceStore(store.folder, replays=True))]
     among = {*(named or store.paths())}
     chosen = [each for each in everything if each.run.path in among and _is_ended(each.run, limits.endings, named)]
@@ -91,7 +91,7 @@ def _is_old(run: RunSummary, older_than_s: float | None) -> bool:
 
 
 def _without_needed(chosen: Sequence[Stored], everything: Sequence[Stored]) -> Pruning:
-    """Return the runs without those that a remaining run replays or continues, or has the large values of."""
+    """Return the runs except those that a remaining run replays or continues, or shares large values with."""
     kept: dict[str, str] = {}
     removed = list(chosen)
     while needed := _needed(removed, everything):
@@ -125,10 +125,10 @@ def _size(runs: Sequence[Stored]) -> int:
 
 
 def remove(store: TraceStore, runs: Sequence[Stored]) -> None:
-    """Remove runs with all their files, and their heads from the folder's own file of them.
+    """Remove runs with all their files, and their heads from the folder's heads file.
 
     Raises:
-        OSError: a file cannot be removed; runs before it are gone.
+        OSError: a file cannot be removed; the runs before it have been removed.
     """
     for each in runs:
         for file in each.files:

@@ -1,6 +1,6 @@
-"""Keys that sign heads: a secret for HMAC, or a pair of keys for Ed25519.
+"""Keys for signing heads: a secret for HMAC, or an Ed25519 key pair.
 
-Whoever verifies with HMAC could sign as well. An Ed25519 public key verifies only.
+Anyone who can verify with HMAC can also sign. An Ed25519 public key only verifies.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from playhead.trace.blobs import create_file, read_plain
 _PEM: Final = b"-----BEGIN "
 _LARGEST: Final = 16 * 1024
 _LEAST: Final = 32
-"""Bytes of a secret; `openssl rand -hex 32` writes 64."""
+"""The minimum length of a secret in bytes; `openssl rand -hex 32` writes 64."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -28,11 +28,11 @@ class Secret:
     secret: bytes
 
     def sign(self, message: bytes) -> str:
-        """Return the code in hex."""
+        """Return the authentication code in hex."""
         return hmac.digest(self.secret, message, "sha256").hex()
 
     def verifies(self, message: bytes, signature: str) -> bool:
-        """Return whether this is the message's code."""
+        """Return whether this is the authentication code of the message."""
         return hmac.compare_digest(self.sign(message).encode(), signature.encode())
 
 
@@ -50,7 +50,7 @@ class Pair:
         return str(self.private.sign(message).hex())
 
     def verifies(self, message: bytes, signature: str) -> bool:
-        """Return whether this is the pair's signature of the message."""
+        """Return whether this is the key's signature of the message."""
         from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - an extra
 
         try:
@@ -65,10 +65,10 @@ Key = Secret | Pair
 
 
 def read_key(source: str) -> Key:
-    """Return the key in a file, or in the environment for `env:VARIABLE`: PEM of Ed25519, or any other text as a secret.
+    """Return the key from a file, or from a variable for `env:VARIABLE`: Ed25519 in PEM, or any other text as a secret.
 
     Raises:
-        UsageError: it cannot be read, others may read it, or it is no such key.
+        UsageError: it cannot be read, others can read it, or it is not such a key.
     """
     content = _content(source).strip()
     if content.startswith(_PEM):
@@ -108,10 +108,10 @@ def _pair(content: bytes, source: str) -> Pair:
 
 
 def make_key(path: Path, kind: str) -> None:
-    """Write a new key that only its owner can read; of an Ed25519 key, also the public one, as `<file>.pub`.
+    """Write a new key that only its owner can read, and for Ed25519 also the public key as `<file>.pub`.
 
     Raises:
-        UsageError: there is a file of this name.
+        UsageError: the file exists.
         OSError: it cannot be written.
     """
     files = {path: f"{secrets.token_hex(_LEAST)}\n".encode()}

@@ -1,8 +1,8 @@
-"""Text from a trace on its way to a terminal: nothing raw, nothing wider than its place.
+"""Make text from a trace safe for a terminal, and fit it into its space.
 
-A trace holds any text of a model or a tool, and that may be written to move the cursor, to set the window's title, to
-look like another line, or to hide. So everything that is not plainly visible is shown as the escape that Python would
-write for it. (Backslashes stay as they are: the text is for people; `--json` is exact.)
+A trace may contain any text of a model or a tool, such as sequences that move the cursor, set the window's title, imitate
+another line, or hide text. So every character that is not plainly visible is shown as Python's escape for it. Backslashes are
+not escaped, because the text is for people; `--json` is exact.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ ELLIPSIS: Final = "…"
 
 
 def escape(text: str, keep: str = "") -> str:
-    """Return the text with everything unsafe as visible escapes, but for the characters in `keep`."""
+    """Return the text with unsafe characters as visible escapes, except those in `keep`."""
     return _UNSAFE.sub(lambda found: found[0] if found[0] in keep else found[0].encode("unicode_escape").decode(), text)
 
 
 def is_plain(text: str, width: int) -> bool:
-    """Return whether the text is safe as it is and takes at most `width` cells, as most lines do."""
+    """Return whether the text is safe and takes at most `width` cells, like most lines."""
     return len(text) <= width and text.isascii() and text.isprintable()
 
 
 def fit(text: str, width: int) -> str:
-    """Return the text as one safe line of at most `width` terminal cells; what is cut ends in an ellipsis."""
+    """Return the text as one safe line of at most `width` terminal cells; an ellipsis marks truncation."""
     if is_plain(text, width):
         return text
     from rich.cells import cell_len, set_cell_size  # noqa: PLC0415 - rich is loaded by those who print
@@ -61,12 +61,12 @@ def pad(text: str, width: int) -> str:
 
 
 class Line:
-    """One line of parts, each a text or a text and its style: made safe, and cut to the width of the console."""
+    """One line of texts, each with an optional style, made safe and truncated to the width of the console."""
 
     def __init__(self, *parts: str | tuple[str, str], whole: bool = False) -> None:
         self._parts = [(part, "") if isinstance(part, str) else part for part in parts]
         self._whole = whole
-        """Never cut: a path or a hash to copy. The terminal wraps it."""
+        """Never truncated, for paths and hashes that users copy. The terminal wraps the line."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> list[Segment]:
         """Return the segments of the line."""

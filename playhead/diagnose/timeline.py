@@ -1,4 +1,4 @@
-"""A run as lines: one for each event, with every problem of the file at its place.
+"""A run as lines: one per event, with every problem of the file in its place.
 
 seq     time it  kind                  what
   0  +0.000s     run-started           demo on scripted/demo: Which is higher, Mount Zed or …
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from playhead.trace.line import Record
 
 _KIND_WIDTH: Final = 21
-"""Cells; the kinds that are longer are rare, and push their own line only."""
+"""The usual width in cells. Longer kinds are rare and shift only their own line."""
 _LONGEST_KIND: Final = 32
-"""Cells; longer ones, which only another version can have written, are cut."""
+"""The maximum width in cells; only other versions write longer kinds."""
 _DEEPEST: Final = 8
-"""Levels that are indented; names identify deeper ones."""
+"""The number of indented levels; deeper ones are identified by name."""
 _BAD: Final = ("-failed", "-violation", "-diverged")
 _STYLES: Final = {
     "run": "bold",
@@ -41,7 +41,7 @@ _STYLES: Final = {
     "killswitch": "bold red",
     "final": "bold",
 }
-"""By the first word of a kind."""
+"""Styles by the first word of a kind."""
 
 
 HEADING: Final = Line((f"{'seq':>4} {'time':>8} {'it':>2}  {'kind':<{_KIND_WIDTH}} what", "dim"))
@@ -49,13 +49,13 @@ HEADING: Final = Line((f"{'seq':>4} {'time':>8} {'it':>2}  {'kind':<{_KIND_WIDTH
 
 
 class Timeline:
-    """Turns events into lines in one pass; it remembers no more than the newest answer of each owner."""
+    """Turns events into lines in one pass, keeping only the last answer of each owner."""
 
     def __init__(self) -> None:
         self.problems = 0
         """Problems so far."""
         self.ending: RunCompleted | None = None
-        """The run's end, once it was read."""
+        """The run's end, once it has been read."""
         self._started_us: int | None = None
         self._answers: dict[str, LlmResponded] = {}
 
@@ -68,7 +68,7 @@ class Timeline:
                 yield from self._lines(item)
 
     def seen(self, items: Iterable[Record | Problem]) -> Iterator[Record | Problem]:
-        """Yield the items as they are, and keep what is wrong with them and how they end."""
+        """Yield the items unchanged, and note problems and the run's end."""
         for item in items:
             if isinstance(item, Problem):
                 self.problems += 1
@@ -85,7 +85,7 @@ class Timeline:
             self.ending = record.event
 
     def _lines(self, record: Record) -> Iterator[Line]:
-        """Yield an event, and below it the reason that was stated for it."""
+        """Yield the line of an event, and below it the stated reason."""
         depth, kind = depth_of(record.owner), record.kind
         failed = kind.endswith(_BAD) or getattr(record.event, "ok", True) is False
         seconds = f"{(record.ts - (self._started_us or 0)) / 1e6:+.3f}s"
@@ -106,7 +106,7 @@ class Timeline:
 
 
 def _why(record: Record) -> str | None:
-    """Return the reason that the model stated, with its confidence."""
+    """Return the model's stated reason with its confidence."""
     rationale = getattr(record.event, "rationale", None) or getattr(record.event, "termination_rationale", None)
     if not isinstance(rationale, Rationale):
         return None
