@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from playhead.diagnose import debrief_model as m
 from playhead.diagnose.debrief_account import account
-from playhead.diagnose.debrief_events import LAST_WORDS, at, entry_of
+from playhead.diagnose.debrief_events import LAST_WORDS, entry_of
 from playhead.diagnose.debrief_facts import RunFacts
 from playhead.diagnose.deeds import own_words
 from playhead.diagnose.numbers import figures_of
-from playhead.diagnose.parts import LONG, content_text, short, shown
+from playhead.diagnose.parts import LONG, at, content_text, short, shown
 from playhead.trace import events as e
 from playhead.trace.line import Record
 from playhead.trace.values import as_text

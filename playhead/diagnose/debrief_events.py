@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from playhead.diagnose.debrief_model import Author, Entry, PathStep, Reason, SectionName
-from playhead.diagnose.parts import LONG, short
+from playhead.diagnose.parts import LONG, at, short
 from playhead.diagnose.summaries import arguments, summarise
 from playhead.diagnose.vocabulary import plain, sign
 from playhead.trace import events as e
@@ -49,11 +49,6 @@ def entry_of(record: Record, tool: str | None) -> Entry | None:
         ok=next((value for name in _VERDICTS if (value := getattr(event, name, None)) is not None), None),
         why=reason_of(stated if isinstance(stated, Rationale) else Rationale(why=stated) if stated else None),
     )
-
-
-def at(record: Record) -> dict[str, Any]:
-    """Return the fields of a `Placed`."""
-    return {"seq": record.seq, "owner": record.owner, "iteration": record.iteration}
 
 
 def reason_of(rationale: Rationale | None) -> Reason | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose.debrief_account import output_kind
 from playhead.diagnose.debrief_events import LAST_WORDS
-from playhead.diagnose.document import MOST, TIED, Document, Row, Section, section
+from playhead.diagnose.document import MOST, TIED, Document, Row, Section, omitted, section
 from playhead.diagnose.terminal import ELLIPSIS
 from playhead.trace.owners import depth_of, own_name
 
@@ -99,8 +99,7 @@ def _path(debrief: m.Debrief) -> Iterator[Row]:
     for owner, steps in list(by_owner.items())[:MOST]:
         who = "" if owner == "root" else f"{own_name(owner)}: "
         yield Row(_arrows(steps) or "no call", who, _depth(owner))
-    if len(by_owner) > MOST:
-        yield Row(f"{ELLIPSIS} and {len(by_owner) - MOST} more agents (--json has all)", style="dim")
+    yield from omitted(len(by_owner) - MOST, " agents")
 
 
 def _arrows(steps: Sequence[m.PathStep]) -> str:

@@ -47,6 +47,11 @@ class Call:
         event = self.completed.event if self.completed else None
         return event if isinstance(event, ToolCallCompleted) else None
 
+    @property
+    def reason(self) -> str | None:
+        """The stated reason."""
+        return self.event.rationale.why if self.event.rationale else None
+
 
 class RunCalls:
     """The calls of a recording."""
@@ -261,17 +266,12 @@ def rationale_changes(alignment: Alignment) -> tuple[RationaleChange, ...]:
             tool=a.use.tool,
             original_seq=a.record.seq,
             replay_seq=b.record.seq,
-            original=_reason(a),
-            replay=_reason(b),
+            original=a.reason,
+            replay=b.reason,
         )
         for a, b in _in_order(alignment)
-        if _reason(a) != _reason(b)
+        if a.reason != b.reason
     )
-
-
-def _reason(call: Call) -> str | None:
-    """Return the reason that the model stated for a call."""
-    return call.event.rationale.why if call.event.rationale else None
 
 
 def _in_order(alignment: Alignment) -> Iterator[tuple[Call, Call]]:

@@ -7,13 +7,13 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose.diff_types import DecidedCall, Decision, DecisionChange, FirstDecision
+from playhead.diagnose.parts import at
 from playhead.trace.events import LlmFailed, LlmResponded
 from playhead.trace.owners import agent_path
 from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
     from playhead.diagnose.diff_calls import Alignment, RunCalls
-    from playhead.trace.line import Record
 
 _WHAT: Final = {
     "answer": "another answer",
@@ -82,33 +82,27 @@ def _decisions(run: RunCalls) -> dict[str, list[Decision]]:
     for record in run.recording.records:
         event = record.event
         if isinstance(event, LlmResponded):
-            found[record.owner].append(_decision(record, event, asked[record.owner, event.request]))
+            calls = _requested(event, asked[record.owner, event.request])
+            found[record.owner].append(Decision(**at(record), text=event.text, calls=tuple(calls)))
         elif isinstance(event, LlmFailed):
             error = f"{event.error.type}: {event.error.message}"
-            found[record.owner].append(
-                Decision(seq=record.seq, owner=record.owner, iteration=record.iteration, error=error)
-            )
+            found[record.owner].append(Decision(**at(record), error=error))
     return found
 
 
 def _asked(run: RunCalls) -> dict[tuple[str, int | None], list[DecidedCall]]:
     """Return the started calls by the request that asked for them."""
     asked: dict[tuple[str, int | None], list[DecidedCall]] = defaultdict(list)
-    for owner, calls in run.by_owner.items():
-        for call in calls:
-            why = call.event.rationale.why if call.event.rationale else None
-            made = DecidedCall(tool=call.event.tool, args=call.event.args, why=why)
-            asked[owner, call.event.request].append(made)
+    for call in run.all:
+        made = DecidedCall(tool=call.event.tool, args=call.event.args, why=call.reason)
+        asked[call.record.owner, call.event.request].append(made)
     return asked
 
 
-def _decision(record: Record, event: LlmResponded, started: list[DecidedCall]) -> Decision:
-    """Return a decision, with the calls as the model requested them or as they were parsed from its text."""
-    calls = started
-    if event.tool_calls:
-        reasons = [call.why for call in started] + [None] * len(event.tool_calls)
-        calls = [
-            DecidedCall(tool=call.name, args=call.raw_arguments if call.arguments is None else call.arguments, why=why)
-            for call, why in zip(event.tool_calls, reasons, strict=False)
-        ]  # fmt: skip
-    return Decision(seq=record.seq, owner=record.owner, iteration=record.iteration, text=event.text, calls=tuple(calls))
+def _requested(event: LlmResponded, started: list[DecidedCall]) -> list[DecidedCall]:
+    """Return the calls as the model requested them or, if it requested none, as they were parsed from its text."""
+    reasons = [call.why for call in started] + [None] * len(event.tool_calls)
+    return [
+        DecidedCall(tool=call.name, args=call.raw_arguments if call.arguments is None else call.arguments, why=why)
+        for call, why in zip(event.tool_calls, reasons, strict=False)
+    ] or started

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from playhead.diagnose.parts import Part, Spending
+from playhead.diagnose.parts import Part, Placed, Spending
 from playhead.trace.values import JsonValue, repair_json
 
 
@@ -169,15 +169,9 @@ class DecidedCall(Part):
     """The stated reason."""
 
 
-class Decision(Part):
-    """A model's decision or answer at one request."""
+class Decision(Placed):
+    """A model's decision or answer at one request; `seq` is that of the `llm-responded` or `llm-failed`."""
 
-    seq: int
-    """`seq` of the `llm-responded` or `llm-failed`."""
-    owner: str
-    """Whose decision it is."""
-    iteration: int | None = None
-    """Turn of its owner, from 0; None outside the loop."""
     text: str = ""
     """What the model said."""
     calls: tuple[DecidedCall, ...] = ()

@@ -11,7 +11,7 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.diagnose.diff_values import common_length
-from playhead.diagnose.document import TIED, Document, Row, Section
+from playhead.diagnose.document import TIED, Document, Row, Section, omitted
 from playhead.diagnose.parts import cost_text, counted, dollars, pair_text
 from playhead.diagnose.summaries import arguments, duration_text, preview
 from playhead.diagnose.terminal import ELLIPSIS
@@ -73,12 +73,6 @@ def _run(figures: RunFigures) -> str:
 
 def _mark(mark: str, text: str, most: int = 1, depth: int = 2) -> Row:
     return Row(text or "(nothing)", f"{mark} ", depth, _STYLES.get(mark, ""), most)
-
-
-def _more(count: int, what: str) -> Iterator[Row]:
-    """Yield the number of omitted items, if there are any."""
-    if count > 0:
-        yield Row(f"{ELLIPSIS} {count:,} more {what}; --json has them all", style="dim")
 
 
 def _sides(original: str | None, replay: str | None, most: int = 2, depth: int = 2) -> Iterator[Row]:
@@ -145,7 +139,7 @@ def _inputs(diff: RunDiff) -> Iterator[Section]:
         yield Section("Changed", note="nothing that the agents were given")
         return
     rows = [row for change in causes[:_MOST] for row in _input(change)]
-    rows += _more(len(causes) - _MOST, "changes")
+    rows += omitted(len(causes) - _MOST, " changes")
     rows += [Row(f"{name} (override): {preview(value)}", most=1) for name, value in list(others.items())[:_MOST]]
     yield Section("Changed", tuple(rows), "inputs of the agents" if causes else "overrides of the replay")
 
@@ -177,7 +171,7 @@ def _lines(lines: tuple[str, ...]) -> Iterator[Row]:
             yield _mark(line[:1], text, 2)
         else:
             yield Row("…" if line == "@@" else line.removeprefix(" "), depth=4, style="dim", most=2)
-    yield from _more(len(places) - _MOST, "lines")
+    yield from omitted(len(places) - _MOST, " lines")
 
 
 # --- where the runs part ----------------------------------------------------------------------------------------------
@@ -198,7 +192,7 @@ def _divergence(diff: RunDiff) -> Iterator[Section]:
             rows += [Row(each.path or "value")] if len(found.differences) > 1 else []
             one = None if each.change == "added" else _short(each.original)
             rows += _sides(one, None if each.change == "removed" else _short(each.replay))
-        rows += _more(len(found.differences) - _FEW, "places")
+        rows += omitted(len(found.differences) - _FEW, " places")
     else:
         rows += _sides(found.expected_text, found.actual_text)
     seqs = _seqs(found.original_seq, found.replay_seq)
@@ -232,7 +226,7 @@ def _side(mark: str, decision: Decision | None, other: Decision | None, ended: s
         yield _mark(mark, _call("root", call.tool, call.args))
         if call.why:
             yield Row(call.why, "why: ", 6, "italic", 3)
-    yield from _more(len(asked) - _FEW, "calls")
+    yield from omitted(len(asked) - _FEW, " calls")
     if not asked:
         text = _focus(decision.text, other.text) if other else decision.text
         yield _mark(mark, text or "(empty answer)", 3)
@@ -265,7 +259,7 @@ def _edits(diff: RunDiff) -> Iterator[Row]:
             yield from (row for each in rows[:left] for row in _edit(each))
             left -= len(rows)
             if left < 0:
-                yield from _more(len(diff.tool_sequence) - _MOST_EDITS, "edits")
+                yield from omitted(len(diff.tool_sequence) - _MOST_EDITS, " edits")
                 return
         elif len(rows) > _SHORT_RUN:
             yield Row(f"… {len(rows):,} calls as before", depth=4, style="dim")
@@ -282,7 +276,7 @@ def _edit(edit: ToolEdit) -> Iterator[Row]:
         one = "(not given)" if each.change == "added" else preview(each.original)
         other = "(not given)" if each.change == "removed" else preview(each.replay)
         yield from _pair(each.path or "arguments", one, other, 6)
-    yield from _more(len(edit.differences) - _FEW, "arguments")
+    yield from omitted(len(edit.differences) - _FEW, " arguments")
 
 
 def _results(diff: RunDiff) -> Iterator[Section]:
@@ -290,7 +284,7 @@ def _results(diff: RunDiff) -> Iterator[Section]:
     for each in diff.results[:_FEW]:
         rows.append(_mark("!", _call(each.owner, each.tool, each.args) + (f" [{each.rung}]" if each.rung else "")))
         rows += _sides(_result(each.original_ok, each.original), _result(each.replay_ok, each.replay), depth=6)
-    rows += _more(len(diff.results) - _FEW, "results")
+    rows += omitted(len(diff.results) - _FEW, " results")
     if rows:
         yield Section("Results", tuple(rows), f"{len(diff.results)} of the calls made alike returned something else")
 
@@ -308,7 +302,7 @@ def _reasons(diff: RunDiff) -> Iterator[Section]:
     for each in diff.rationale_changes[:_FEW]:
         rows.append(Row(f"{each.tool}, {_seqs(each.original_seq, each.replay_seq)}"))
         rows += _sides(each.original or "(none stated)", each.replay or "(none stated)")
-    rows += _more(len(diff.rationale_changes) - _FEW, "calls")
+    rows += omitted(len(diff.rationale_changes) - _FEW, " calls")
     if rows:
         note = f"{counted(len(diff.rationale_changes), 'call')} with another stated reason"
         yield Section("Reasons", tuple(rows), note)

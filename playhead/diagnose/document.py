@@ -99,10 +99,14 @@ def section(title: str, rows: Iterable[Row]) -> Iterator[Section]:
         Row(f"{row.text} (×{count})" if count > 1 else row.text, row.lead, row.depth, row.style)  # noqa: RUF001 - a multiplication sign
         for row, count in runs.values()
     ]
-    left = len(every) - MOST
     if every:
-        more = [Row(f"{ELLIPSIS} and {left} more (--json has all)", style="dim")] if left > 0 else []
-        yield Section(title, (*every[:MOST], *more))
+        yield Section(title, (*every[:MOST], *omitted(len(every) - MOST)))
+
+
+def omitted(count: int, what: str = "") -> Iterator[Row]:
+    """Yield a row with the number of omitted things, if there are any."""
+    if count > 0:
+        yield Row(f"{ELLIPSIS} and {count:,} more{what} (--json has all)", style="dim")
 
 
 def wrap(text: str, width: int, most: int = 0) -> list[str]:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 from playhead.trace.values import as_text, scrub
 
 if TYPE_CHECKING:
+    from playhead.trace.line import Record
     from playhead.trace.types import Content, Usage
     from playhead.trace.values import JsonValue
 
@@ -73,6 +74,11 @@ class Placed(Part):
     """Whose it is: `root`, or a sub-agent such as `root/researcher@3.0`."""
     iteration: int | None
     """Turn of the owner's loop, from 0; null outside it."""
+
+
+def at(record: Record) -> dict[str, Any]:
+    """Return the fields of a `Placed`."""
+    return {"seq": record.seq, "owner": record.owner, "iteration": record.iteration}
 
 
 def short(text: str, limit: int = SHORT) -> str:

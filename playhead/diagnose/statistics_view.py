@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from playhead.diagnose.document import Document, Row, Section
+from playhead.diagnose.document import Document, Row, Section, omitted
 from playhead.diagnose.parts import UNKNOWN, cell, cost_text, dollars, number_cell, pair_text, time_cell
-from playhead.diagnose.terminal import ELLIPSIS
 from playhead.trace.owners import depth_of, own_name
 
 if TYPE_CHECKING:
@@ -57,10 +56,8 @@ def _tables(figures: m.Statistics) -> Iterator[Section]:
 
 def _table(title: str, names: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[Section]:
     shown = list(rows)
-    left = len(shown) - MOST
-    more = (Row(f"{ELLIPSIS} and {left} more (--json has all)", style="dim"),) if left > 0 else ()
     if shown:
-        yield Section(title, more, table=(names, *shown[:MOST]))
+        yield Section(title, tuple(omitted(len(shown) - MOST)), table=(names, *shown[:MOST]))
 
 
 def _model(each: m.ModelStatistics) -> tuple[str, ...]:

@@ -130,5 +130,5 @@ def test_long_lists_are_cut_and_say_so() -> None:
     made = [("lookup", str(number)) for number in range(200)]
     many = calls_of(made)
     shown = plain(diff_recordings(many, calls_of([])))
-    assert "  … 180 more edits; --json has them all" in shown.splitlines()
+    assert "  … and 180 more edits (--json has all)" in shown.splitlines()
     assert len(shown.splitlines()) < 60
