@@ -265,15 +265,15 @@ def backtest(
     trace_dir: Path | None,
     as_json: bool,
 ) -> int:
-    """Tell of stored runs where these killswitches would have stopped them, what that would have saved, and which runs
-    that ended well would have been lost.
+    """Report where killswitches would have stopped recorded runs, what that would have saved, and which would be lost.
 
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file; without any,
     the newest runs of the folder.
 
-    Nothing runs: the guards of the live switches look at the recorded events.
+    Nothing runs: the guards of the live switches look at the recorded events. A run is lost if it ended well and would have
+    been stopped.
     Switches: budget_limit, circuit_breaker, max_iterations, timeout_after, tool_limit, watchdog.
-    """  # noqa: D205 - its first sentence takes two lines
+    """
     from playhead.replay.backtest import Summary
     from playhead.replay.backtest import backtest as judge
 

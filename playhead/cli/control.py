@@ -280,13 +280,11 @@ def deny(*, run: str, call: str, why: str, trace_dir: Path | None, as_json: bool
 
 def _meant(calls: list[Waiting], name: str) -> Waiting:
     """Return the call of this name, or the only one whose name begins so."""
-    exact = [
-        each for each in calls if name in (reference(each.pending), f"{each.pending.owner}/{each.pending.call_id}")
+    named = [(each, {reference(each.pending), f"{each.pending.owner}/{each.pending.call_id}"}) for each in calls]
+    exact = [each for each, known in named if name in known]
+    found = exact or [
+        each for each, known in named if any(one.startswith(name) for one in (each.pending.call_id, *known))
     ]
-    begin = [
-        each for each in calls if each.pending.call_id.startswith(name) or reference(each.pending).startswith(name)
-    ]
-    found = exact or begin
     if not found:
         known = nearest(name, [reference(each.pending) for each in calls])
         raise PlayheadError(f"no call {name!r} waits: it has been answered, given up, or never asked.{known}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -43,13 +42,10 @@ def values(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tup
 
 
 def _values_of(text: str) -> list[str]:
-    name = text.removeprefix("env:")
-    if name != text and name not in os.environ:
-        raise click.BadParameter("the environment has no variable of the name that is given")
     try:
         if text == "-":
             return list(filter(None, sys.stdin.buffer.read().decode().splitlines()))
-        return [(text if name == text else os.environ[name]).encode().decode()]
+        return [options.from_environment(text).encode().decode()]
     except UnicodeError:
         raise click.BadParameter("a value is not UTF-8 text") from None
 

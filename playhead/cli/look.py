@@ -116,7 +116,7 @@ def show(*, run: str, kinds: tuple[str, ...], owner: str | None, trace_dir: Path
 
 
 class Filter:
-    """The filter of the events to show."""
+    """The filter of the events to show, which notes what it has seen."""
 
     def __init__(self, kinds: tuple[str, ...] = (), owner: str | None = None) -> None:
         self._kinds = kinds

@@ -125,12 +125,15 @@ def pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
         raise click.BadParameter("write NAME=VALUE, such as temperature=0, or NAME=env:VARIABLE")
-    if value.startswith("env:"):
-        variable = value.removeprefix("env:")
-        if variable not in os.environ:
-            raise click.BadParameter(f"{name.strip()}: the environment has no variable of the name that is given")
-        value = os.environ[variable]
-    return name.strip(), value
+    return name.strip(), from_environment(value, f"{name.strip()}: ")
+
+
+def from_environment(text: str, where: str = "") -> str:
+    """Return the variable's value for `env:VARIABLE`, and any other text as it is."""
+    name = text.removeprefix("env:")
+    if name != text and name not in os.environ:
+        raise click.BadParameter(f"{where}the environment has no variable of the name that is given")
+    return text if name == text else os.environ[name]
 
 
 def parameter(text: str) -> tuple[str, JsonValue]:
