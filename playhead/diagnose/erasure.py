@@ -32,28 +32,27 @@ from playhead.trace.store import is_alive
 from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from playhead.trace.events import EventBase
-    from playhead.trace.values import JsonValue
 
 ROOT: Final = "root"
-"""How every owner begins: without it, nothing would tell which events are the run's own."""
+"""The beginning of every owner. It is kept, because it identifies the run's own events."""
 SHORTEST: Final = 3
-"""Characters of a value; a shorter one is a part of half of all words."""
+"""The minimum length of a value in characters; shorter ones occur inside many words."""
 _TOLERATED: Final = frozenset({"truncated", "lost-events", "blob", "erased"})
-"""Problems that an erasure leaves as they are. Any other one is damage, which an erasure could hide."""
+"""Problems that an erasure leaves unchanged. Any other problem is damage, which an erasure could hide."""
 _BODY: Final = b'"body":"'
-"""In a line that has the body of an answer as it was sent, in which a value may be in pieces."""
+"""Occurs in lines with the raw body of an answer, in which a value may be split over several pieces."""
 _REFERENCE: Final = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 
 
 class Eraser(Redactor):
-    """Replaces values wherever a text contains them: in free text, names and ids alike.
+    """Replaces values in every text: free text, names and ids.
 
-    Each value becomes `[erased:…]` with a random number: what was equal stays equal, and nothing follows about the value.
-    A value is found as it is, JSON-escaped, URL-encoded and in base64; what a pattern matches, only as it is.
+    Each value becomes `[erased:…]` with a random number, so that equal values remain equal and reveal nothing. Values are found
+    verbatim, JSON-escaped, URL-encoded and in base64; matches of a pattern only verbatim.
     """
 
     def __init__(self, values: Iterable[str] = (), patterns: Iterable[re.Pattern[str]] = ()) -> None:
@@ -76,16 +75,11 @@ class Eraser(Redactor):
             text = pattern.sub(lambda match: self._name(match[0]), text)
         return text
 
-    def redact_identity(self, text: str) -> str:
-        """Return an id without the values."""
-        return self.redact_text(text)
-
-    def redact_secrets(self, text: str) -> str:
-        """Return the text of a number without the values."""
-        return self.redact_text(text)
+    redact_identity = redact_secrets = redact_text
+    """Ids and the texts of numbers are treated like any text."""
 
     def of_event(self, event: EventBase) -> EventBase:
-        """Return the event without the values; a hash of arguments that held one becomes the hash of what is left."""
+        """Return the event without the values. The hash of changed arguments is replaced by the hash of the new ones."""
         changed = self.redact_model(event)
         if isinstance(event, ToolCallStarted) and isinstance(changed, ToolCallStarted) and changed.args != event.args:
             self._add({event.args_hash: json_hash(changed.args)})  # the request for an approval repeats it
@@ -93,7 +87,7 @@ class Eraser(Redactor):
         return changed
 
     def is_in(self, content: bytes) -> bool:
-        """Return whether the content of a file holds a value."""
+        """Return whether the content of a file contains a value."""
         if any(needle in content for needle in self._needles):
             return True
         text = content.decode("utf-8", "replace") if self.patterns else ""
@@ -108,31 +102,18 @@ class Eraser(Redactor):
         return self._names.setdefault(value, f"[erased:{os.urandom(4).hex()}]") if value else ""
 
 
-def leaves(value: JsonValue, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yield every text of a JSON value with its path, and every key with the path of its object."""
-    if isinstance(value, str):
-        yield path, value
-    elif isinstance(value, list):
-        for number, item in enumerate(value):
-            yield from leaves(item, f"{path}[{number}]")
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield path, key
-            yield from leaves(item, f"{path}.{key}" if path else key)
-
-
 @dataclass(slots=True)
 class Erasure:
-    """What was erased from one file, or would be."""
+    """The result of an erasure, or of a dry run."""
 
     path: Path
     """The trace."""
     lines: list[ErasedLine] = field(default_factory=list)
     """The erased lines."""
     torn: int = 0
-    """Parts of events that were not written whole; they are removed, because they may end inside a value."""
+    """The number of incomplete lines; they are removed, because they may end inside a value."""
     removed: list[Path] = field(default_factory=list)
-    """Files about the run that held a value: large values, control files, drafts."""
+    """Files beside the trace that contained a value: large values, control files, drafts."""
     left: list[int] = field(default_factory=list)
     """Events that still hold the characters of a value: in a word of the format, a number or a hash, or because a large value
     of the event is missing."""
@@ -206,7 +187,7 @@ class _Rewriting:
         return [*kept, self._part(lines.rest) + b"\n"] if lines.rest else kept
 
     def _part(self, line: bytes) -> bytes:
-        """Return what stands for a part of an event, which may end inside a value."""
+        """Return the replacement for an incomplete line, which may end inside a value."""
         self._found.torn += line != TORN
         return TORN
 
@@ -226,7 +207,7 @@ class _Rewriting:
         return line
 
     def _erased(self, line: bytes, match: re.Match[bytes]) -> bytes | None:
-        """Return the line without the values, up to its hash; None when nothing is erased from it."""
+        """Return the line without the values, up to its hash; None if it does not change."""
         data = line[match.end() : -TAIL]
         if not (self._eraser.patterns or BLOB in data or _BODY in data or self._eraser.is_in(line)):
             return None

@@ -1,4 +1,4 @@
-"""Credentials, and quoted instructions, in what is recorded already. No account of them repeats one."""
+"""Find credentials and quoted instructions in recorded runs. Reports never repeat a credential."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from playhead.diagnose.erasure import leaves
 from playhead.trace import events as e
 from playhead.trace.blobs import run_id_of
 from playhead.trace.detection import find, may_hold
@@ -21,11 +20,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from playhead.trace.types import EventBase
+    from playhead.trace.values import JsonValue
 
 QUOTED: Final = 12
-"""Words in a row that an output shares with an instruction: fewer are a common phrase."""
+"""The minimum number of consecutive words that an output shares with an instruction; fewer are common phrases."""
 _START, _LEAST = 4, 16
-"""Characters of a credential that are shown, and of one of which any are."""
+"""The number of characters shown of a credential, and the minimum length of one of which any are shown."""
 _WORD: Final = re.compile(r"\w+")
 Category = Literal["credential", "system-prompt", "internal-instruction"]
 
@@ -89,13 +89,26 @@ def _credentials(event: EventBase) -> Iterator[tuple[str, Leak, str]]:
         return
     text = data.decode()
     found = {text[start:end]: rule for start, end, rule in find(text)}
-    texts = [(path, json.dumps(leaf, ensure_ascii=False)) for path, leaf in leaves(json.loads(data))]
+    texts = [(path, json.dumps(leaf, ensure_ascii=False)) for path, leaf in _leaves(json.loads(data))]
     for secret, rule in found.items():
         shown = f"{secret[:_START] if len(secret) >= _LEAST else ''}… ({len(secret)} characters)"
         for path in [path for path, leaf in texts if secret in leaf] or [""]:
             for each in found:  # a key may be a credential
                 path = path.replace(each, "{key}")  # noqa: PLW2901
             yield secret, Leak("credential", rule, shown), path
+
+
+def _leaves(value: JsonValue, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield every text of a JSON value with its path, and every key with the path of its object."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _leaves(item, f"{path}[{number}]")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield path, key
+            yield from _leaves(item, f"{path}.{key}" if path else key)
 
 
 # --- quotations -------------------------------------------------------------------------------------------------------
