@@ -55,7 +55,7 @@ class Ledger:
     """The verbs in the name and the description of each of them."""
     calls: list[CallFacts] = field(default_factory=list)
     """Every call of a function."""
-    asked: str = ""
+    user_text: str = ""
     """What users wrote."""
     has_past: bool = False
     """Whether there were earlier messages, in which anything may have been done."""
@@ -113,13 +113,13 @@ class Ledger:
 
     def _is_sure(self, claim: Claim, tools: list[str], answer: str) -> bool:
         """Return whether a claim can only concern an action that the user requested."""
-        ordered = is_ordered(set(), claim.deeds, self.asked)
-        if self.has_past or "```" in answer or (is_question(self.asked) and not ordered):
+        ordered = is_ordered(set(), claim.deeds, self.user_text)
+        if self.has_past or "```" in answer or (is_question(self.user_text) and not ordered):
             return False
         return bool(tools) or (not self._succeeded() and ordered)
 
     def _is_ordered(self, tool: str) -> bool:
-        return is_ordered(self.acts.get(tool, set()), self.deeds[tool], self.asked)
+        return is_ordered(self.acts.get(tool, set()), self.deeds[tool], self.user_text)
 
     def _has_support(self, claim: Claim) -> bool:
         """Return whether a successful call can have done the claimed action."""
@@ -130,14 +130,14 @@ class Ledger:
         """Return whether the answer may only report what a result says, or what the user asked about."""
         said = [call.words for call in self.calls if call.ok and call.words.failure is None]
         return not claim.own and (
-            is_question(self.asked) or any(not words.is_whole or is_done(claim, words.text) for words in said)
+            is_question(self.user_text) or any(not words.is_whole or is_done(claim, words.text) for words in said)
         )
 
     def _echoes(self, text: str, failed: CallFacts) -> bool:
         """Return whether a text repeats words that occur only in the call's failure."""
         said = re.sub(r"\w+: (?:True|False|None)?", "", failed.failure)
-        told = keys_and_words(said) - keys_and_words(f"{self.asked} {failed.arguments}")
-        return not told.isdisjoint(keys_and_words(text))
+        own = keys_and_words(said) - keys_and_words(f"{self.user_text} {failed.arguments}")
+        return not own.isdisjoint(keys_and_words(text))
 
     def _tools_for(self, claim: Claim) -> list[str]:
         return [tool for tool, deeds in self.deeds.items() if deeds & claim.deeds]

@@ -128,7 +128,7 @@ class DebriefFold:
     @_take.register
     def _(self, event: e.MessageAdded, record: Record) -> None:
         if event.content is not None and (event.role != "assistant" or record.iteration is None):
-            self.facts.show(content_text(event.content), asked=event.role == "user")
+            self.facts.show(content_text(event.content), by_user=event.role == "user")
 
     @_take.register
     def _(self, event: e.LlmRequested, record: Record) -> None:

@@ -123,8 +123,8 @@ def _found(run: RunFacts) -> tuple[str, ...]:
     """Return the supported parts of the root's answer; empty for none."""
     root = run.agents.get("root")
     numbers = ((root.figures, "figure"), (root.deeds, "deed")) if root else ()
-    told = " and ".join(counted(number, noun) for number, noun in numbers if number)
-    return (f"in the trace, or following from it: {told} of the answer",) if told else ()
+    found = " and ".join(counted(number, noun) for number, noun in numbers if number)
+    return (f"in the trace, or following from it: {found} of the answer",) if found else ()
 
 
 def _termination(run: RunFacts) -> m.Termination | None:

@@ -124,9 +124,9 @@ class RunFacts:
         if record.owner == "root" and record.iteration is not None:
             self.last_iteration = max(self.last_iteration, record.iteration)
 
-    def show(self, text: str, *, asked: bool) -> None:
-        """Take in a text that the model was shown; what a user asked counts as ordered, and as stated."""
+    def show(self, text: str, *, by_user: bool) -> None:
+        """Add a text that the model was shown. A user's text also counts as a request, and its numbers as stated."""
         self.numbers.add(text)
-        if asked:
+        if by_user:
             self.operands.ask(text)
-            self.ledger.asked = f"{self.ledger.asked}\n{text}"[-LONG * 4 :]
+            self.ledger.user_text = f"{self.ledger.user_text}\n{text}"[-LONG * 4 :]

@@ -107,10 +107,10 @@ def _arrows(steps: Sequence[m.PathStep]) -> str:
     for text in map(_step, steps):
         again = bool(runs) and runs[-1][0] == text
         runs[-1 if again else len(runs) :] = [(text, runs[-1][1] + 1 if again else 1)]
-    told = [text if count == 1 else f"{text} ×{count}" for text, count in runs]  # noqa: RUF001 - a multiplication sign
-    if len(told) > MOST:
-        told = [*told[: MOST // 2], f"{ELLIPSIS} {len(told) - MOST} more {ELLIPSIS}", *told[-MOST // 2 :]]
-    return " → ".join(told)
+    shown = [text if count == 1 else f"{text} ×{count}" for text, count in runs]  # noqa: RUF001 - a multiplication sign
+    if len(shown) > MOST:
+        shown = [*shown[: MOST // 2], f"{ELLIPSIS} {len(shown) - MOST} more {ELLIPSIS}", *shown[-MOST // 2 :]]
+    return " → ".join(shown)
 
 
 def _step(step: m.PathStep) -> str:
@@ -163,8 +163,10 @@ def _unstated(debrief: m.Debrief) -> Iterator[Row]:
     """Yield the number of calls without a reason, or why there are no reasons."""
     expected, stated = debrief.metrics.reasons_expected, debrief.metrics.reasons_stated
     if expected > stated:
-        told = "the call gave no reason" if expected == 1 else f"{expected - stated} of {expected} calls gave no reason"
-        yield Row(f"({told}, though one was asked for)", style="dim")
+        missing = (
+            "the call gave no reason" if expected == 1 else f"{expected - stated} of {expected} calls gave no reason"
+        )
+        yield Row(f"({missing}, though one was asked for)", style="dim")
     elif not debrief.metrics.tool_calls:
         yield Row("(no tool was called, so there was no reason to state)", style="dim")
     elif not expected:

@@ -103,9 +103,9 @@ def is_done(claim: Claim, text: str) -> bool:
 
 def admits(text: str) -> bool:
     """Return whether a text contains a negation, a failure or a question."""
-    told = sign("idle").sub(" ", text)
-    return re.search(r"[?\uff1f不没沒않못]|ません|ない", told) is not None or any(
-        sign(each).search(told) for each in ("failure", "not", "admitted")
+    rest = sign("idle").sub(" ", text)
+    return re.search(r"[?\uff1f不没沒않못]|ません|ない", rest) is not None or any(
+        sign(each).search(rest) for each in ("failure", "not", "admitted")
     )
 
 

@@ -221,13 +221,13 @@ def _side(mark: str, decision: Decision | None, other: Decision | None, ended: s
     if decision.error is not None:
         yield _mark(mark, f"failed: {decision.error}")
         return
-    asked = decision.calls if other is None else ()
-    for call in asked[:_FEW]:
+    calls = decision.calls if other is None else ()
+    for call in calls[:_FEW]:
         yield _mark(mark, _call("root", call.tool, call.args))
         if call.why:
             yield Row(call.why, "why: ", 6, "italic", 3)
-    yield from omitted(len(asked) - _FEW, " calls")
-    if not asked:
+    yield from omitted(len(calls) - _FEW, " calls")
+    if not calls:
         text = _focus(decision.text, other.text) if other else decision.text
         yield _mark(mark, text or "(empty answer)", 3)
 
@@ -357,10 +357,10 @@ def _verdict(diff: RunDiff) -> Iterator[Section]:
     """Yield the last lines, which are never truncated."""
     word, text = _judged(diff)
     hidden = diff.identical or word == "different"
-    told = [each for each in diff.also_differs if diff.identical or each != "events"]
-    also = f"{'not in' if diff.identical else 'but also'}: {', '.join(told)}"
+    others = [each for each in diff.also_differs if diff.identical or each != "events"]
+    also = f"{'not in' if diff.identical else 'but also'}: {', '.join(others)}"
     rows = [Row(text, f"{word}: ", 0, "bold green" if diff.identical else "bold yellow")]
-    yield Section("", (*rows, *([Row(also)] if told and hidden else [])))
+    yield Section("", (*rows, *([Row(also)] if others and hidden else [])))
 
 
 def _judged(diff: RunDiff) -> tuple[str, str]:

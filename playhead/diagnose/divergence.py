@@ -58,9 +58,9 @@ class Placed(NamedTuple):
 class LaneOrder:
     """Sorts records into lanes.
 
-    Read-only calls may run beside each other and finish in any order, so each has a lane of its own. All other calls
-    run alone: they stand in their owner's lane, and with each start goes how many calls had ended before it. What a
-    transform did to a payload comes while calls run beside each other, so each emission has a lane, too.
+    Read-only calls may run concurrently and finish in any order, so each has its own lane. All other calls run alone: they are
+    in their owner's lane, and each start records how many calls had ended before it. Transforms change payloads while calls
+    run concurrently, so each emission has its own lane, too.
     """
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class LaneOrder:
         self._ended: dict[str, int] = defaultdict(int)
 
     def place(self, record: Record) -> Placed:
-        """Return the record's lane; records have to come in the order of their run."""
+        """Return the record with its lane; records must be given in the order of their run."""
         owner, event = record.owner, record.event
         if isinstance(event, ToolsDefined) and not event.offered:
             self._read_only |= {(owner, spec.name) for spec in event.tools if spec.read_only}
@@ -96,7 +96,7 @@ def call_of(event: EventBase) -> str:
 
 
 def is_compared(event: EventBase) -> bool:
-    """Return whether an event is an act of the agent that comes again without the user's hooks."""
+    """Return whether an event is an act of the agent that recurs without the user's hooks."""
     fields = event.__dict__  # asking a model for a field that it lacks is slow
     of_hook = fields.get("by") is not None or (isinstance(event, FactRecorded) and event.name == "hook")
     return not (event.incidental or of_hook)
@@ -106,13 +106,6 @@ def same_event(one: Record, other: Record, left_out: AbstractSet[str] = frozense
     """Return whether two records are equal, except for ids, times and the fields to leave out."""
     left, right = one.event, other.event
     return left.kind == right.kind and one.iteration == other.iteration and same_fields(left, right, left_out)
-
-
-def told(event: EventBase, left_out: AbstractSet[str] = frozenset()) -> dict[str, Any]:
-    """Return what is compared of an event, as JSON."""
-    skipped = volatile_fields(type(event)) | left_out | {"kind"}
-    fields = ((name, each) for name, each in event.__dict__.items() if name not in skipped and each is not None)
-    return {name: plain(each) for name, each in fields}
 
 
 # --- the comparison ---------------------------------------------------------------------------------------------------
@@ -255,8 +248,12 @@ class Comparison:
 
 
 def _compared(placed: Placed, left_out: AbstractSet[str]) -> dict[str, Any]:
+    """Return what is compared of an event, as JSON."""
+    event = placed.record.event
+    skipped = volatile_fields(type(event)) | left_out | {"kind"}
+    fields = ((name, each) for name, each in event.__dict__.items() if name not in skipped and each is not None)
     before = {"calls_before": placed.calls_before} if placed.calls_before else {}
-    return told(placed.record.event, left_out) | before
+    return {name: plain(each) for name, each in fields} | before
 
 
 def _named(placed: Placed | None) -> str:

@@ -139,11 +139,11 @@ def _table_lines(table: Sequence[tuple[str, ...]], width: int) -> Iterator[Line]
     widths[0] = min(widths[0], max(width - sum(size + 2 for size in widths[1:]) - 2, 8))
     widths[-1] = longest[-1] if are_text[-1] else widths[-1]
     for number, cells in enumerate(table):
-        told = [
+        shown = [
             pad(each, size) if is_text else f"{each:>{size}}"
             for each, size, is_text in zip(cells, widths, are_text, strict=True)
         ]
-        yield Line((fit(f"  {'  '.join(told)}".rstrip(), width), "" if number else "dim"))
+        yield Line((fit(f"  {'  '.join(shown)}".rstrip(), width), "" if number else "dim"))
 
 
 def _is_text(column: Sequence[str]) -> bool:

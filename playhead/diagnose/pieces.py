@@ -1,4 +1,4 @@
-"""Bodies of streamed answers, in which a text lies in pieces: no piece may hold a secret, nor all of them together."""
+"""Redact the bodies of streamed answers, in which a secret may be split over several pieces."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def without_secrets(body: bytes, redact: Callable[[str], str]) -> JsonValue:
 
 
 def rejoined(body: str, redact: Callable[[str], str]) -> str:
-    """Return a body in which a text that holds a secret over several pieces stands in the first of them, redacted.
+    """Return a body in which each text with a secret split over several pieces is redacted, and moved to its first piece.
 
-    A piece is the JSON of one line: an event of a stream, or a line of JSON lines. A text is what stands at the same place
-    of all pieces. A body without such a text comes back unchanged.
+    A piece is a line with JSON: an event of a stream, or a line of JSON Lines. A text consists of the values at the same place
+    in all pieces. A body without such a text is returned unchanged.
     """
     lines = body.split("\n")
     pieces = {number: piece for number, line in enumerate(lines) if (piece := _piece(line)) is not None}
@@ -61,7 +61,7 @@ def _piece(line: str) -> dict[str, Any] | None:
 
 
 def _is_split(texts: list[str], redact: Callable[[str], str]) -> bool:
-    """Return whether redaction changes a text otherwise than its pieces; an id, which all pieces repeat, is no text."""
+    """Return whether redaction changes the joined text differently than its pieces. Ids, which all pieces repeat, do not count."""
     whole = "".join(texts)
     return len(set(texts)) > 1 and (shown := redact(whole)) != whole and shown != "".join(map(redact, texts))
 

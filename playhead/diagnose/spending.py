@@ -42,7 +42,7 @@ class Spent:
         """Tokens so far."""
         self.unpriced = 0
         """Answers whose cost is unknown."""
-        self.untold = 0
+        self.unpriced_failures = 0
         """Attempts without an answer whose cost is unknown."""
         self._priced = 0
         self._usd = Fraction()
@@ -54,7 +54,7 @@ class Spent:
 
     def total(self) -> Total:
         """Return the sum; an empty one costs nothing."""
-        return Total(self.usage, None if self.unpriced else self.priced_usd or 0.0, self.untold or None)
+        return Total(self.usage, None if self.unpriced else self.priced_usd or 0.0, self.unpriced_failures or None)
 
     def take(self, event: EventBase) -> None:
         """Add the usage and cost that an event reports; most events report none."""
@@ -66,14 +66,14 @@ class Spent:
 
     def fail(self, usage: Usage | None = None, cost_usd: float | None = None) -> None:
         """Add an attempt without an answer; None is unknown."""
-        self.untold += cost_usd is None
+        self.unpriced_failures += cost_usd is None
         self._add(_NOT_COUNTED if usage is None else usage, cost_usd)
 
     def join(self, other: Spent) -> None:
         """Add another sum."""
         self.usage += other.usage
         self.unpriced += other.unpriced
-        self.untold += other.untold
+        self.unpriced_failures += other.unpriced_failures
         self._priced += other._priced
         self._usd += other._usd
 

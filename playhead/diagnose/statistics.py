@@ -203,7 +203,7 @@ def _kind(owner: OwnerRecording, tool: str) -> Kind:
 
 
 def _spent(total: Spent) -> dict[str, Any]:
-    return spent(total.usage, total.priced_usd, total.unpriced + total.untold)
+    return spent(total.usage, total.priced_usd, total.unpriced + total.unpriced_failures)
 
 
 def _counts(model: type[Part], counts: Counter[str]) -> dict[str, int]:
