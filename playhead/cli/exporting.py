@@ -13,8 +13,7 @@ from playhead.cli.output import note
 from playhead.spans import SpanBuilder
 from playhead.spans.delivery import Delivered, Pump, Sink
 from playhead.spans.encoding import otlp_json
-from playhead.spans.run_export import RunExport, notices
-from playhead.spans.sources import is_over
+from playhead.spans.run_export import RunExport, is_over, notices
 from playhead.trace.store import is_alive
 
 if TYPE_CHECKING:

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from playhead.kernel.outcome import Outcome
     from playhead.kernel.ports import ModelPort, ThreadPort, ToolPort
     from playhead.kernel.state import PlannedCall, Status
-    from playhead.spans.current import CurrentSpans
-    from playhead.spans.ids import Operation
+    from playhead.spans.current import CurrentSpans, Operation
     from playhead.trace.events import BudgetReserved, ErrorInfo, EventBase, LlmRequested
     from playhead.trace.line import Record
     from playhead.trace.types import AgentHeader, Content, FallbackInfo, HookInfo, Request, ToolSpec

@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
@@ -24,8 +25,7 @@ from opentelemetry.trace import INVALID_SPAN, NoOpTracer, set_span_in_context
 
 from playhead.errors import UsageError
 from playhead.spans.builder import SpanBuilder
-from playhead.spans.current import CurrentSpans
-from playhead.spans.ids import ROOT, span_id_of
+from playhead.spans.current import ROOT, CurrentSpans, span_id_of
 from playhead.spans.run_export import resend_command
 from playhead.spans.sampling import is_suppressed
 from playhead.spans.tree import SCOPE, SpanTree
@@ -75,10 +75,9 @@ class ApplicationSpans(CurrentSpans):
         self._lock = threading.RLock()
         self._live: dict[int, Span] = {}
         self._records: list[Record] = []
-        starting = partial(_StartingTree, tracer=export.tracer, live=self._live)
-        ending = partial(_EndingTree, live=self._live)
-        self._starts = SpanBuilder(export.options, tree=starting)
-        self.ends = SpanBuilder(export.options, tree=ending, attribute_limit=export.attribute_limit)
+        tree, limit = partial(_LiveTree, live=self._live), export.attribute_limit
+        self._starts = SpanBuilder(export.options, tree=partial(tree, tracer=export.tracer, describes=False))
+        self.ends = SpanBuilder(export.options, tree=tree, attribute_limit=limit)
 
     def take(self, record: Record) -> None:
         """Start the spans that an event opens, and hand it to the thread; the first event says that spans are handed over."""
@@ -101,45 +100,34 @@ class ApplicationSpans(CurrentSpans):
         return self._live.get(number) or trace.get_current_span()
 
 
-class _StartingTree(SpanTree):
-    """The open spans of a run; the provider starts each."""
+@dataclass(kw_only=True)
+class _LiveTree(SpanTree):
+    """The open spans of a run, which are also open in the application's tracing: this tree starts them, or ends them."""
 
-    describes = False
-
-    def __init__(self, *run: Any, tracer: Tracer, live: dict[int, Span], **how: Any) -> None:  # noqa: ANN401 - of a SpanTree
-        super().__init__(*run, **how)
-        self._tracer, self._live = tracer, live
+    live: dict[int, Span]
+    tracer: Tracer | None = None
+    """Starts the spans; None: this tree ends them."""
 
     def _begun(self, span: OpenSpan) -> None:
-        above = None if span.above is None else self._live.get(span.above.context.span_id)
+        if self.tracer is None:
+            return
+        above = None if span.above is None else self.live.get(span.above.context.span_id)
+        inside = None if above is None else set_span_in_context(above)
+        attributes = {S.OPENINFERENCE_SPAN_KIND: span.kind.value}
         _next.number = number = span.context.span_id
         try:
-            self._live[number] = live = self._tracer.start_span(
-                span.name,
-                None if above is None else set_span_in_context(above),
-                span.span_kind,
-                {S.OPENINFERENCE_SPAN_KIND: span.kind.value},
-                span.links,
-                span.start,
-            )
+            live = self.tracer.start_span(span.name, inside, span.span_kind, attributes, span.links, span.start)
         finally:
             _next.number = None
+        self.live[number] = live
         if span.above is None:
             self.join(live.get_span_context().trace_id, _given(live))
 
-    def _readable(self, *_: Any) -> ReadableSpan:  # noqa: ANN401 - of a SpanTree
-        return _ENDED_ELSEWHERE
-
-
-class _EndingTree(SpanTree):
-    """The open spans of a run; the provider gets what each shows, and ends it."""
-
-    def __init__(self, *run: Any, live: dict[int, Span], **how: Any) -> None:  # noqa: ANN401 - of a SpanTree
-        super().__init__(*run, **how)
-        self._live = live
+    def _readable(self, span: OpenSpan, *how: Any) -> ReadableSpan:  # noqa: ANN401 - of a SpanTree
+        return super()._readable(span, *how) if self.describes else _ENDED_ELSEWHERE
 
     def _ended(self, span: OpenSpan, end: int, status: Status, attributes: dict[str, Any]) -> ReadableSpan:
-        live = self._live.pop(span.context.span_id, INVALID_SPAN)  # a broken processor kept it from starting
+        live = self.live.pop(span.context.span_id, INVALID_SPAN)  # a broken processor kept it from starting
         if live.is_recording():
             for event in span.events:
                 live.add_event(event.name, event.attributes, event.timestamp)

@@ -10,16 +10,22 @@ from functools import lru_cache
 from math import isclose
 from typing import TYPE_CHECKING, Any, Final
 
-from openinference.instrumentation import infer_llm_provider_from_host, infer_llm_system_from_model_name
+from openinference.instrumentation import (
+    Document,
+    get_retriever_attributes,
+    infer_llm_provider_from_host,
+    infer_llm_system_from_model_name,
+)
 from openinference.semconv.trace import OpenInferenceLLMProviderValues as Provider
 from openinference.semconv.trace import SpanAttributes as S
 from opentelemetry.trace import Link, SpanContext
 
-from playhead.spans.ids import context_of, root_span_of
+from playhead.spans.current import context_of, root_span_of
 from playhead.spans.messages import clean, cleaned, content_shown, json_of, json_taken_apart, present
 from playhead.spans.tree import OK, UNTIL_FIRST, failed, noted
 from playhead.trace.events import RunStarted
 from playhead.trace.format import ANSWERED
+from playhead.trace.values import untagged
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Status
@@ -310,3 +316,50 @@ def result_status(span: OpenSpan, completed: ToolCallCompleted, now: int, maskin
     error = completed.error
     kind, message = (error.type, error.message) if error else (completed.ended or "error", "the call failed")
     return failed(span, kind, message, now, masking, completed.stack)
+
+
+# --- documents of retrievers, in the forms that search libraries return ------------------------------------------------
+
+_MOST: Final = 50
+"""Most documents of a result to show one by one; `output.value` has all of them."""
+_NAMES: Final = {
+    "content": ("content", "page_content", "text"),
+    "id": ("id", "id_", "document_id", "doc_id"),
+    "score": ("score", "relevance_score", "similarity"),
+}
+"""The usual names of each part."""
+
+
+def document_attributes(result: JsonValue) -> Attributes:
+    """Return the attributes of the documents of a retriever's result; empty unless each element of it is a document."""
+    found = untagged(result)
+    found = found.get("documents") if isinstance(found, dict) else found
+    documents = [_document(each) for each in found[:_MOST]] if isinstance(found, list) else []
+    if not all(documents):
+        return {}
+    return get_retriever_attributes(documents=documents)
+
+
+def _document(given: JsonValue) -> Document:
+    """Return the parts of a document; empty for anything else."""
+    if isinstance(given, str):
+        return Document(content=clean(given))
+    if isinstance(given, list) and len(given) == 2 and isinstance(given[1], float | int):  # noqa: PLR2004 - LangChain's pairs
+        return (known := _document(given[0])) and Document(**{**known, "score": float(given[1])})
+    if not isinstance(given, dict):
+        return {}
+    if isinstance(given.get("node"), dict):  # LlamaIndex's node with its score
+        given = {**given["node"], "score": given.get("score")}
+    content, number, score = (
+        next((given[name] for name in names if given.get(name) is not None), None) for names in _NAMES.values()
+    )
+    if not isinstance(content, str):
+        return {}
+    read = Document(content=clean(content))
+    if isinstance(number, str | int):
+        read["id"] = clean(str(number))
+    if isinstance(score, float | int) and not isinstance(score, bool):
+        read["score"] = float(score)
+    if isinstance(metadata := given.get("metadata"), dict) and metadata:
+        read["metadata"] = json_taken_apart(metadata)
+    return read

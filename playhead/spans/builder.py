@@ -14,8 +14,7 @@ from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from opentelemetry.trace import Link
 
 from playhead.spans import attributes
-from playhead.spans.documents import document_attributes
-from playhead.spans.ids import context_of, operation_of, parsed, trace_id_of
+from playhead.spans.current import context_of, operation_of, parsed, trace_id_of
 from playhead.spans.masking import Masking, SpanOptions
 from playhead.spans.messages import INPUT, OUTPUT, clean
 from playhead.spans.phases import TAKEN, Phases
@@ -178,7 +177,9 @@ class _RunSpans:
         telemetry = started.telemetry
         metadata = telemetry.metadata if telemetry is not None and masking.application else {}
         trace_id = (telemetry and parsed(telemetry.trace_id)) or trace_id_of(started.run_id)
-        self.tree = tree(started.run_id, trace_id, common, metadata, gen_ai=options.gen_ai)
+        self.tree = tree(
+            run_id=started.run_id, trace_id=trace_id, common=common, metadata=metadata, gen_ai=options.gen_ai
+        )
         self._opening = Opening(started)
         self._template = attributes.of_template(started, masking)
         self._owners: dict[str, _Owner] = {}
@@ -377,7 +378,7 @@ class _RunSpans:
     def _result_described(self, span: OpenSpan, event: e.ToolCallCompleted, *, is_shown: bool) -> dict[str, Any]:
         ended = attributes.of_result(event, is_shown=is_shown, masking=self._masking)
         return (
-            ended | document_attributes(event.result)
+            ended | attributes.document_attributes(event.result)
             if span.kind is Kind.RETRIEVER and event.ok and is_shown
             else ended
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 import shlex
 import threading
 import time
@@ -11,13 +13,13 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from playhead.errors import PlayheadError, TraceNotFoundError
 from playhead.spans.cursor import NOTHING, Cursor, Reached
 from playhead.spans.destination import plain, reason_of
-from playhead.spans.sources import GrowingFile, is_over
 from playhead.trace.blobs import run_id_of
 from playhead.trace.events import RunCompleted
-from playhead.trace.reader import Following, Problem
-from playhead.trace.store import began_us
+from playhead.trace.reader import Following, Problem, open_trace
+from playhead.trace.store import began_us, is_alive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -259,6 +261,40 @@ class RunExport:
 
 def _name_of(span: ReadableSpan) -> str:
     return f"{plain(span.name)} {span.context.span_id:016x}" if span.context else plain(span.name)
+
+
+# --- the trace of a run that may still be running ---------------------------------------------------------------------
+
+
+class GrowingFile(io.BufferedIOBase):
+    """A growing trace. It is closed between reads, because an agent needs the descriptors; an error is kept in `failure`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._offset = path, 0
+        self._identity: tuple[int, int] | None = None
+        self.failure: PlayheadError | None = None
+
+    def read1(self, size: int = -1, /) -> bytes:
+        """Return the next bytes."""
+        try:
+            with open_trace(self._path) as file:
+                status = os.fstat(file.fileno())
+                identity = status.st_dev, status.st_ino
+                if self._identity not in (None, identity):
+                    raise TraceNotFoundError(f"{self._path} is another file now than the one that was read")
+                self._identity = identity
+                file.seek(self._offset)
+                content = file.read(size)
+        except PlayheadError as error:
+            self.failure, content = error, b""
+        self._offset += len(content)
+        return content
+
+
+def is_over(path: Path, *, assume_dead: bool = False) -> bool:
+    """Return whether a run has ended; `assume_dead`: the result when this machine cannot tell."""
+    alive = is_alive(path)
+    return alive is False or (alive is None and assume_dead)
 
 
 # --- what is reported -----------------------------------------------------------------------------------------------

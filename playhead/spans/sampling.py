@@ -54,7 +54,7 @@ def _is_sampled(run_id: str, sampler: Sampler) -> bool:
     from opentelemetry import context, trace  # noqa: PLC0415 - the sampler has loaded it
     from opentelemetry.sdk.trace.sampling import Decision  # noqa: PLC0415 - the same
 
-    from playhead.spans.ids import ROOT, trace_id_of  # noqa: PLC0415 - the same
+    from playhead.spans.current import ROOT, trace_id_of  # noqa: PLC0415 - the same
 
     outer = trace.get_current_span().get_span_context()
     trace_id = outer.trace_id if outer.is_valid else trace_id_of(run_id)

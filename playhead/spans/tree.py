@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from openinference.instrumentation import REDACTED_VALUE
 from openinference.instrumentation._genai_conversion import get_genai_attributes
@@ -18,9 +18,8 @@ from opentelemetry.semconv.attributes.exception_attributes import (
 )
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode
 
-from playhead.spans.ids import SAMPLED, span_id_of
-from playhead.spans.limits import fitted
-from playhead.spans.messages import clean, json_taken_apart, present
+from playhead.spans.current import SAMPLED, span_id_of
+from playhead.spans.messages import INPUT, OUTPUT, clean, json_taken_apart, present
 from playhead.trace import VERSION
 
 if TYPE_CHECKING:
@@ -77,33 +76,24 @@ Described = tuple[dict[str, Any], dict[str, Any]]
 """The attributes and the metadata of a span."""
 
 
+@dataclass(kw_only=True)
 class SpanTree:
     """The open spans of a run."""
 
-    describes: ClassVar[bool] = True
+    run_id: str
+    trace_id: int
+    common: dict[str, Any]
+    """Attributes of every span."""
+    metadata: dict[str, Any]
+    """Metadata of the application, of every span."""
+    resource: Resource
+    attribute_limit: int | None = None
+    """The number of attributes that a span can hold; None: any."""
+    gen_ai: bool = False
+    describes: bool = True
     """Whether the spans get attributes and metadata."""
-
-    def __init__(  # noqa: PLR0913 - what the spans of a run have in common
-        self,
-        run_id: str,
-        trace_id: int,
-        common: dict[str, Any],
-        metadata: dict[str, Any],
-        *,
-        resource: Resource,
-        attribute_limit: int | None = None,
-        gen_ai: bool,
-    ) -> None:
-        """Begin the spans of a run; each has the `common` attributes and the `metadata` of the application.
-
-        `attribute_limit` is the number of attributes that a span can hold; None: any.
-        """
-        self._run_id, self._trace_id, self._resource = run_id, trace_id, resource
-        self.attribute_limit = attribute_limit
-        self._common, self._gen_ai = common, gen_ai
-        self._metadata = {THEIRS if name == OURS else name: value for name, value in metadata.items()}
-        self._seen: set[int] = set()
-        self._roots: dict[int, OpenSpan] = {}
+    _seen: set[int] = field(default_factory=set)
+    _roots: dict[int, OpenSpan] = field(default_factory=dict)
 
     def open(  # noqa: PLR0913, PLR0917 - what a span begins with
         self,
@@ -118,11 +108,11 @@ class SpanTree:
         parent: SpanContext | None = None,
     ) -> OpenSpan | None:
         """Open the span of an operation; return None if it was opened before, or if the span above has ended."""
-        number = span_id_of(self._run_id, operation)
+        number = span_id_of(self.run_id, operation)
         if number in self._seen or (above is not None and not above.is_open):
             return None
         self._seen.add(number)
-        context = SpanContext(self._trace_id, number, is_remote=False, trace_flags=SAMPLED)
+        context = SpanContext(self.trace_id, number, is_remote=False, trace_flags=SAMPLED)
         outer = parent if above is None else above.context
         span = OpenSpan(clean(name), context, outer, above, now, kind, {}, {}, links)
         if self.describes:
@@ -137,8 +127,8 @@ class SpanTree:
 
         Its session, user, tags and Langfuse's attributes hold for every span of the run; the others for that span.
         """
-        self._trace_id = trace_id
-        self._common |= {name: each for name, each in given.items() if name in _OF_ALL or _is_langfuse(name)}
+        self.trace_id = trace_id
+        self.common |= {name: each for name, each in given.items() if name in _OF_ALL or _is_langfuse(name)}
         for root in self._roots.values():
             root.context = SpanContext(trace_id, root.context.span_id, is_remote=False, trace_flags=SAMPLED)
             root.attributes.update(given)
@@ -179,10 +169,11 @@ class SpanTree:
         return self._readable(span, now, status, {**span.attributes, INTERRUPTED: True})
 
     def _readable(self, span: OpenSpan, now: int, status: Status, attributes: dict[str, Any]) -> ReadableSpan:
-        metadata = {**self._metadata, OURS: present(span.metadata)}
-        own = {**self._common, S.METADATA: json_taken_apart(metadata), S.OPENINFERENCE_SPAN_KIND: span.kind.value}
+        metadata = {THEIRS if name == OURS else name: value for name, value in self.metadata.items()}
+        metadata[OURS] = present(span.metadata)
+        own = {**self.common, S.METADATA: json_taken_apart(metadata), S.OPENINFERENCE_SPAN_KIND: span.kind.value}
         attributes = {**attributes, **own}
-        if self._gen_ai:
+        if self.gen_ai:
             attributes |= gen_ai_attributes(attributes, span.events)
         return self._ended(span, max(now, span.start), status, fitted(attributes, self.attribute_limit))
 
@@ -195,7 +186,7 @@ class SpanTree:
             span.name,
             context=span.context,
             parent=span.parent,
-            resource=self._resource,
+            resource=self.resource,
             attributes=attributes,
             events=tuple(span.events),
             links=span.links,
@@ -226,6 +217,34 @@ def noted(span: OpenSpan, name: str, now: int, **attributes: str | float | None)
     """Add an event to a span."""
     said = {key: clean(value) if isinstance(value, str) else value for key, value in attributes.items()}
     span.events.append(Event(name, present(said), timestamp=now))
+
+
+# --- a provider's limit of attributes: OpenTelemetry's SDK keeps 128 by default, and drops the oldest --------------------
+
+_OF_OTHERS: Final = 12
+"""Attributes that the application's own processors may add: its session, user, tags and environment."""
+_IN_GROUPS: Final = (f"{S.LLM_TOOLS}.", f"{INPUT}.", f"{OUTPUT}.", f"{S.RETRIEVAL_DOCUMENTS}.", "gen_ai.")
+"""Attributes that repeat others, in the order in which they are given up. `input.value` and `output.value` say the same."""
+_ESSENTIAL: Final = (
+    *(S.METADATA, S.TAG_TAGS, S.USER_ID, S.SESSION_ID, S.TOOL_ID, S.TOOL_NAME, S.AGENT_NAME),
+    *(S.LLM_COST_TOTAL, S.LLM_TOKEN_COUNT_TOTAL, S.LLM_TOKEN_COUNT_COMPLETION, S.LLM_TOKEN_COUNT_PROMPT),
+    *(S.LLM_SYSTEM, S.LLM_PROVIDER, S.INPUT_MIME_TYPE, S.OUTPUT_MIME_TYPE, S.INPUT_VALUE, S.OUTPUT_VALUE),
+    *(S.LLM_MODEL_NAME, S.OPENINFERENCE_SPAN_KIND),
+)
+"""The attributes that a span needs most, the most needed last."""
+
+
+def fitted(attributes: Mapping[str, Any], limit: int | None = None) -> dict[str, Any]:
+    """Return the attributes with the essential ones last, which a full span keeps; above the limit, without whole groups."""
+    if limit is None:
+        return {**attributes}
+    last = {name: attributes[name] for name in _ESSENTIAL if name in attributes}
+    kept = {name: value for name, value in attributes.items() if name not in last} | last
+    for group in _IN_GROUPS:
+        if len(kept) <= limit - _OF_OTHERS:
+            return kept
+        kept = {name: value for name, value in kept.items() if not name.startswith(group)}
+    return kept
 
 
 # --- the GenAI conventions of OpenTelemetry ---------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from playhead import Agent, load_recording, tool
 from playhead.errors import ToolDefinitionError
 from playhead.replay import reproduce
-from playhead.spans.documents import document_attributes
+from playhead.spans.attributes import document_attributes
 from playhead.testing import ScriptedModel, TickingClock, call, text
 from playhead.trace.values import to_json
 from tests.spans.spans import attributes_of, built
