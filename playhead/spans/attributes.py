@@ -140,24 +140,17 @@ def ending_status(span: OpenSpan, ending: Ending, now: int, masking: Masking) ->
 # --- model calls ------------------------------------------------------------------------------------------------------
 
 
-def of_request(
-    requested: LlmRequested, prompt: Prompt, offered: Offered, described: Offered, masking: Masking
-) -> Attributes:
-    """Return the initial attributes of an LLM span.
+def of_request(requested: LlmRequested, described: Offered, masking: Masking) -> Attributes:
+    """Return the initial attributes of an LLM span beside its prompt.
 
     Args:
         requested: the request.
-        prompt: its messages.
-        offered: the tools that it sends as schemas.
         described: the offered tools, and those that its prompt describes in words.
         masking: what is shown.
     """
-    messages = ",".join([message.json for message in prompt.messages])
-    tools = f',"tools":{offered.json}' if offered.tools and masking.tools else ""
     return {
         **(described.attributes if masking.tools else {}),
         S.LLM_INVOCATION_PARAMETERS: json_of(requested.parameters) if masking.parameters else None,
-        **masking.input_json(f'{{"messages":[{messages}]{tools}}}'),
     }
 
 

@@ -16,9 +16,9 @@ from opentelemetry.trace import Link
 from playhead.spans import attributes
 from playhead.spans.current import context_of, operation_of, parsed, trace_id_of
 from playhead.spans.masking import Masking, SpanOptions
-from playhead.spans.messages import INPUT, OUTPUT, clean
+from playhead.spans.messages import OUTPUT, clean
 from playhead.spans.phases import TAKEN, Phases
-from playhead.spans.thread import Opening, SpanThread, ToolNames
+from playhead.spans.thread import SpanThread, ToolNames
 from playhead.spans.tree import SpanTree, failed, noted
 from playhead.trace import events as e
 from playhead.trace.owners import owner_inside, parent_of
@@ -180,7 +180,8 @@ class _RunSpans:
         self.tree = tree(
             run_id=started.run_id, trace_id=trace_id, common=common, metadata=metadata, gen_ai=options.gen_ai
         )
-        self._opening = Opening(started)
+        self._hides = masking.hides(started, None)
+        """Whether prompts may repeat text that is hidden."""
         self._template = attributes.of_template(started, masking)
         self._owners: dict[str, _Owner] = {}
         self._bodies: dict[str, tuple[OpenSpan, _Owner]] = {}
@@ -190,15 +191,24 @@ class _RunSpans:
 
     def take(self, record: Record, now: int) -> Closed:
         """Process the next event; return the spans that it closes, or None when it belongs to no open span."""
-        if self.tree.describes:
-            self._opening.take(record.event)
         if type(record.event) is e.AgentStarted:
             return self._agent_started(record, record.event, now)
         handler = self._HANDLERS.get(type(record.event))
         if handler is None:
             return []
         owner = self._owner(record.owner)
+        if owner is not None and self.tree.describes and not self._hides:
+            self._note_hidden(record.event, owner)
         return None if owner is None else handler(self, record, record.event, owner, now)
+
+    def _note_hidden(self, event: e.EventBase, owner: _Owner) -> None:
+        tool = self._tool(owner, event.tool) if isinstance(event, e.ToolCallCompleted) else None
+        lists = (
+            isinstance(event, e.MessageAdded)
+            and isinstance(owner.thread, SpanThread)
+            and owner.thread.lists_tools(event)
+        )
+        self._hides = lists or self._masking.hides(event, tool)
 
     # --- agents -------------------------------------------------------------------------------------------------------
 
@@ -231,7 +241,7 @@ class _RunSpans:
         phases = Phases(name, self.tree, self._masking, home, header.strategy_declares)
         thread = ToolNames()
         if self.tree.describes:
-            thread = SpanThread(name, self._masking, self._opening)
+            thread = SpanThread(name, self._masking)
         owner = self._owners[name] = _Owner(name, home, header, path, thread, phases)
         return owner
 
@@ -291,12 +301,14 @@ class _RunSpans:
         offered = thread.offered(event.tools)
         in_text = thread.offered((*event.tools, *event.tools_in_text)) if event.tools_in_text else offered
         prompt = thread.prompt(event.messages, self._options.max_messages)
-        owner.phases.asked(above, prompt.messages[-1].message.get("content") or "" if prompt.messages else "")
+        newest = prompt.messages[-1].message.get("content") or "" if prompt.messages else ""
+        owner.phases.asked(above, REDACTED_VALUE if newest and self._hides else newest)
+        tools = f',"tools":{offered.json}' if offered.tools and self._masking.tools else ""
         return {
             **attributes.of_model(event.model, declared and declared.address),
-            **attributes.of_request(event, prompt, offered, in_text, self._masking),
+            **attributes.of_request(event, in_text, self._masking),
             **self._template,
-            **self._masking.messages(INPUT, prompt.messages),
+            **self._masking.prompt(prompt.messages, tools, is_shown=not self._hides),
         }, attributes.request_metadata(event, record, prompt)
 
     def _responded(self, _record: Record, event: e.LlmResponded, owner: _Owner, now: int) -> Closed:

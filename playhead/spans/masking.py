@@ -27,12 +27,12 @@ from openinference.semconv.trace import (
 from playhead.errors import SettingsError, UsageError, did_you_mean
 from playhead.settings import load_settings
 from playhead.spans.messages import INPUT, JSON, as_input, as_output, clean, message_attributes, shown
+from playhead.trace import events as e
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from playhead.spans.messages import Shown
-    from playhead.trace.events import LlmResponded
     from playhead.trace.types import ToolCall, ToolSpec
 
 
@@ -127,7 +127,7 @@ class Masking:
             for call in calls
         )
 
-    def answer(self, response: LlmResponded, tools: Mapping[str, ToolSpec]) -> LlmResponded:
+    def answer(self, response: e.LlmResponded, tools: Mapping[str, ToolSpec]) -> e.LlmResponded:
         """Return an answer, masked."""
         if self.words:
             return response
@@ -144,6 +144,22 @@ class Masking:
         is_hidden = tool is not None and tool.retriever and not self.documents
         return self.outputs and not is_hidden if ok else self.words
 
+    def hides(self, event: e.EventBase, tool: ToolSpec | None) -> bool:
+        """Return whether an event brings hidden text that prompts may repeat from then on; `tool` is the tool of a result.
+
+        Plans, critiques, summaries and corrections are user or system messages, and nothing marks what they quote.
+        """
+        match event:
+            case e.ToolCallCompleted():
+                return not self.results(tool, ok=event.ok)
+            case e.MessageAdded():  # turns of an example, or of a chat before
+                return not self.outputs and event.role not in {"system", "user"}
+            case e.RunStarted():  # the system prompt of a later chat turn reports earlier turns
+                return not self.outputs and event.chat is not None and event.chat.turn > 0
+            case e.LlmResponded() | e.LlmFailed() | e.FactRecorded():
+                return not self.outputs
+        return False
+
     def word(self, text: str) -> str:
         """Return text that may quote anything, or its replacement."""
         return text if self.words else REDACTED_VALUE
@@ -155,10 +171,6 @@ class Masking:
     def passed(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
         """Return the attributes of an input that a model wrote."""
         return self.input(value) if self.both else self._instead(SpanAttributes.INPUT_VALUE)
-
-    def input_json(self, text: str) -> dict[str, Any]:
-        """Return the attributes of an input that is JSON text already."""
-        return as_input(text, JSON) if self.inputs else self._instead(SpanAttributes.INPUT_VALUE)
 
     def output(self, value: Any, *, is_shown: bool | None = None) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
         """Return the attributes of an output; `is_shown=None`: shown if outputs are."""
@@ -172,6 +184,14 @@ class Masking:
     def output_json(self, text: str) -> dict[str, Any]:
         """Return the attributes of an output that is JSON text already."""
         return as_output(text, JSON) if self.outputs else self._instead(SpanAttributes.OUTPUT_VALUE)
+
+    def prompt(self, messages: Sequence[Shown], tools: str, *, is_shown: bool) -> dict[str, Any]:
+        """Return the attributes of a prompt, with its tools as JSON; one that may repeat hidden text is hidden as a whole."""
+        if not (is_shown and self.inputs):
+            shown = self.messages(INPUT, messages) if is_shown else {}
+            return {**self._instead(SpanAttributes.INPUT_VALUE), **shown}
+        text = ",".join([message.json for message in messages])
+        return {**as_input(f'{{"messages":[{text}]{tools}}}', JSON), **self.messages(INPUT, messages)}
 
     def messages(self, prefix: str, messages: Sequence[Shown]) -> dict[str, Any]:
         """Return the attributes of the messages of a request or an answer, masked."""

@@ -7,10 +7,7 @@ from bisect import bisect_left, bisect_right, insort
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from openinference.instrumentation import REDACTED_VALUE
-
 from playhead.spans.messages import Shown, shown_answer, shown_message, shown_tool, tool_attributes
-from playhead.trace import events as e
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -84,11 +81,10 @@ class ToolNames:
 class SpanThread(ToolNames):
     """The messages and tools of one owner."""
 
-    def __init__(self, owner: str, masking: Masking, opening: Opening) -> None:
+    def __init__(self, owner: str, masking: Masking) -> None:
         super().__init__()
         self._suffix = "" if owner == "root" else f"_{hashlib.sha256(owner.encode()).hexdigest()[:6]}"
         self._masking = masking
-        self._opening = opening
         self._told: set[str] = set()
         self._messages: dict[int, Shown] = {}
         self._ids: list[int] = []
@@ -113,12 +109,11 @@ class SpanThread(ToolNames):
 
     def _shown(self, added: MessageAdded) -> Shown:
         content, calls = self._content_of(added)
-        said = self._as_shown(added, content)
         name = added.name and self._masking.tool_name(added.name, self.tool(added.name))
         if self._suffix and added.tool_call_id is not None:
             added = added.model_copy(update={"tool_call_id": self.call_id(added.tool_call_id)})
         unique = self._with_own_ids(self._masking.calls(calls, self._by_name))
-        return shown_message(added, name, said, unique, self._masking.image)
+        return shown_message(added, name, content, unique, self._masking.image)
 
     def call_id(self, given: str) -> str:
         """Return the id of a call in spans: unique in the trace, while events have ids that are unique in their owner."""
@@ -129,25 +124,11 @@ class SpanThread(ToolNames):
             return calls
         return tuple(call.model_copy(update={"id": self.call_id(call.id)}) for call in calls)
 
-    def _as_shown(self, added: MessageAdded, content: Content) -> Content:
-        """Return the content of a message, masked."""
-        may_quote = not self._masking.outputs and not self._opening.holds(added, content)
-        is_prompt = added.ref is None and added.role in {"system", "user"}
-        is_hidden = may_quote or self._is_hidden_result(added) or (is_prompt and self._describes(content))
-        return content and REDACTED_VALUE if is_hidden else content
-
-    def _describes(self, content: Content) -> bool:
-        """Return whether a prompt describes a tool in words, regardless of line breaks."""
+    def lists_tools(self, added: MessageAdded) -> bool:
+        """Return whether a prompt describes a tool, which is hidden, in words, regardless of line breaks."""
+        content = added.content or ""
         texts = [content] if isinstance(content, str) else [part.text for part in content if part.type == "text"]
         return any(said in " ".join(text.split()) for text in texts for said in self._told)
-
-    def _is_hidden_result(self, added: MessageAdded) -> bool:
-        call = added.ref.call if added.ref is not None else added.tool_call_id
-        result = None if call is None else self._results.get(call)
-        name = added.name if result is None else result.tool
-        if name is None:
-            return False
-        return not self._masking.results(self.tool(name), ok=result is None or result.ok)
 
     def _answer_sent(self, added: MessageAdded) -> Shown | None:
         """Return the converted answer that an assistant message repeats; None with reasoning, which is not sent back."""
@@ -250,37 +231,7 @@ def _within(ids: Sequence[int], ranges: Iterable[Range]) -> Iterator[int]:
             yield ids[place]
 
 
-_FROM_OUTSIDE: Final = (e.LlmResponded, e.LlmFailed, e.ToolCallCompleted, e.FactRecorded)
-"""Events that a later message may quote."""
-
-
 def _as_told(tool: ToolSpec) -> str:
     """Return the words that identify a tool's description in a prompt: the start of its first line."""
     first_line = tool.description.strip().partition("\n")[0] or f"{tool.name}("
     return " ".join(first_line.split())[:_TOLD]
-
-
-class Opening:
-    """The texts at the start of a run, which later prompts may repeat.
-
-    Plans, critiques, summaries and corrections are user or system messages, and nothing marks what they quote. So a message
-    counts as quoting outputs unless there was nothing to quote when its text first appeared.
-    """
-
-    def __init__(self, started: e.RunStarted) -> None:
-        self._texts: set[Content] = {started.task}
-        self._over = started.chat is not None and started.chat.turn > 0
-        """(The system prompt of a later chat turn reports earlier turns.)"""
-
-    def take(self, event: e.EventBase) -> None:
-        """Note any event of the run."""
-        self._over = self._over or isinstance(event, _FROM_OUTSIDE)
-
-    def holds(self, added: e.MessageAdded, content: Content) -> bool:
-        """Note a message; return whether it cannot quote answers and results."""
-        if added.ref is not None or added.role not in {"system", "user"}:
-            self._over = True  # earlier turns: examples, and those of a chat
-            return False
-        if not self._over:
-            self._texts.add(content)
-        return content in self._texts
