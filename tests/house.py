@@ -14,10 +14,10 @@ from pathlib import Path
 BUDGETS = {
     "(top)": 350,
     "trace": 2500,
-    "spans": 2900,
+    "spans": 2600,
     "diagnose": 5200,
     "importing": 2200,
-    "kernel": 8040,
+    "kernel": 8000,
     "compose": 3000,
     "mcp": 500,
     "agent": 1600,

@@ -24,7 +24,7 @@ from playhead.kernel.lifecycle.supervision import TIDYING_S, Supervisor
 from playhead.kernel.lifecycle.termination import Termination
 from playhead.kernel.opening import open_session
 from playhead.kernel.session import RunContext, World
-from playhead.spans.unused import SERVICES
+from playhead.spans.environment import SERVICES
 from playhead.trace import VERSION
 from playhead.trace.events import RunCompleted, RunStarted
 from playhead.trace.format import FORMAT

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import time
 from dataclasses import dataclass
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any, Final
 
+from google.protobuf.json_format import MessageToDict
+
 from playhead.cli import exits
 from playhead.cli.output import note
 from playhead.spans import SpanBuilder
 from playhead.spans.delivery import Delivered, Pump, Sink
-from playhead.spans.encoding import otlp_json
+from playhead.spans.encoding import request_of
 from playhead.spans.run_export import RunExport, is_over, notices
 from playhead.trace.store import is_alive
 
@@ -150,6 +153,19 @@ def _unseen_host(path: Path) -> str | None:
 
     control = Control.of(path) if is_alive(path) is None else None
     return None if control is None else control.process.host
+
+
+_IDS: Final = ("traceId", "spanId", "parentSpanId")
+
+
+def otlp_json(spans: Sequence[Any]) -> dict[str, Any]:
+    """Return a request as OTLP's JSON: ids in hexadecimal digits, 64-bit integers as text, enumerations as numbers."""
+    request: dict[str, Any] = MessageToDict(request_of(spans), use_integers_for_enums=True)
+    for resource in request.get("resourceSpans", ()):
+        for span in resource["scopeSpans"][0]["spans"]:
+            for holder in (span, *span.get("links", ())):  # protobuf's own JSON writes ids in base 64
+                holder.update({name: base64.b64decode(holder[name]).hex() for name in _IDS if name in holder})
+    return request
 
 
 class ToFile(Sink):

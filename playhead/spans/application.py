@@ -10,10 +10,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from openinference.semconv.trace import SpanAttributes as S
@@ -26,8 +25,8 @@ from opentelemetry.trace import INVALID_SPAN, NoOpTracer, set_span_in_context
 from playhead.errors import UsageError
 from playhead.spans.builder import SpanBuilder
 from playhead.spans.current import ROOT, CurrentSpans, span_id_of
+from playhead.spans.environment import is_suppressed
 from playhead.spans.run_export import resend_command
-from playhead.spans.sampling import is_suppressed
 from playhead.spans.tree import SCOPE, SpanTree
 from playhead.trace.events import (
     FactRecorded,
@@ -40,7 +39,7 @@ from playhead.trace.events import (
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from opentelemetry.trace import Span, Status, Tracer, TracerProvider
 
@@ -85,7 +84,7 @@ class ApplicationSpans(CurrentSpans):
         with self._lock:
             self._records.append(record)
             if (kind not in _NO_START and self._starts.feed(record)) or kind is RunCompleted:
-                self._export.put(self, self._records)
+                self._export.events.put((self, self._records))
                 self._records = []
         if kind is RunStarted and (root := self._live.get(span_id_of(self._run_id, ROOT))) is not None:
             at = root.get_span_context()
@@ -164,7 +163,8 @@ class HandedOver:
 
     def forget_parent(self) -> None:
         """Forget all events, because in a forked child they belong to the parent."""
-        self._events: SimpleQueue[tuple[ApplicationSpans, list[Record]] | threading.Event] = SimpleQueue()
+        self.events: SimpleQueue[tuple[ApplicationSpans, list[Record]] | threading.Event] = SimpleQueue()
+        """What the thread works off: the events of a run up to one that closes spans, and those who wait."""
         self._hurry = threading.Event()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -183,19 +183,10 @@ class HandedOver:
         subscriptions.add(None, spans.take)
         return spans
 
-    def put(self, spans: ApplicationSpans, records: list[Record]) -> None:
-        """Let the thread end the spans that these events close."""
-        self._events.put((spans, records))
-
-    @property
-    def pending(self) -> int:
-        """Events whose spans are not handed over yet."""
-        return self._events.qsize()
-
     def catch_up(self, timeout_s: float) -> bool:
         """Hand over every span that has ended; return whether that was done in time."""
         reached = threading.Event()
-        self._events.put(reached)
+        self.events.put(reached)
         self._hurry.set()
         return self._thread is None or reached.wait(timeout_s)
 
@@ -204,12 +195,8 @@ class HandedOver:
         late_at = time.monotonic() + timeout_s
         if not self.catch_up(timeout_s):
             return False
-        try:
-            flush: Callable[[int], object] = getattr(self.provider, "force_flush", lambda _: True)
-            return flush(int(max(late_at - time.monotonic(), 0.0) * 1000)) is not False
-        except Exception as error:  # noqa: BLE001 - a provider is the application's code
-            log.warning("%s could not be flushed: %s", self.name, type(error).__name__)
-            return False
+        flush: Callable[[int], object] = getattr(self.provider, "force_flush", lambda _: True)
+        return flush(int(max(late_at - time.monotonic(), 0.0) * 1000)) is not False
 
     def shutdown(self, timeout_s: float = 2.0) -> None:
         """Hand over the remaining spans, and warn about those that are left. Later runs are not handed over."""
@@ -227,20 +214,16 @@ class HandedOver:
     # --- the thread -------------------------------------------------------------------------------------------------
 
     def _work(self) -> None:
-        while True:
-            item = self._events.get()
+        item: tuple[ApplicationSpans, list[Record]] | threading.Event | None
+        while item := self.events.get():
             self._hurry.wait(_GATHER_S)
-            for each in (item, *self._waiting()):
-                if isinstance(each, threading.Event):
+            while item is not None:
+                if isinstance(item, threading.Event):
                     self._hurry.clear()
-                    each.set()
+                    item.set()
                 else:
-                    self._end_spans(*each)
-
-    def _waiting(self) -> Iterator[tuple[ApplicationSpans, list[Record]] | threading.Event]:
-        with suppress(Empty):
-            while True:
-                yield self._events.get_nowait()
+                    self._end_spans(*item)
+                item = None if self.events.empty() else self.events.get()
 
     def _end_spans(self, spans: ApplicationSpans, records: list[Record]) -> None:
         for record in records:

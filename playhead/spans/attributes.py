@@ -17,6 +17,7 @@ from openinference.instrumentation import (
     infer_llm_system_from_model_name,
 )
 from openinference.semconv.trace import OpenInferenceLLMProviderValues as Provider
+from openinference.semconv.trace import OpenInferenceSpanKindValues as Kind
 from openinference.semconv.trace import SpanAttributes as S
 from opentelemetry.trace import Link, SpanContext
 
@@ -75,7 +76,7 @@ def of_agent(started: RunStarted | AgentStarted, run_id: str, owner: str, path: 
         S.AGENT_NAME: clean(started.agent.name),
         "agent.id": clean(path),
         "task.id": clean(run_id if owner == "root" else f"{run_id}/{owner.partition('/')[2]}"),
-        **(masking.input(task) if isinstance(started, RunStarted) else masking.passed(task)),
+        **(masking.input(task) if isinstance(started, RunStarted) else masking.input(task, is_shown=masking.both)),
     }
 
 
@@ -171,7 +172,7 @@ def request_metadata(requested: LlmRequested, record: Record, prompt: Prompt) ->
 def of_answer(responded: LlmResponded, answer: Shown, prices: Prices | None, masking: Masking) -> Attributes:
     """Return the final attributes of an LLM span."""
     return {
-        **masking.output_json(answer.json),
+        **masking.answered(answer.json),
         **_token_attributes(responded.usage),
         **_cost_attributes(responded.cost_usd, responded.usage, prices),
         S.LLM_FINISH_REASON: cleaned(responded.finish_reason),
@@ -269,11 +270,11 @@ def of_call(
         "agent.iteration": record.iteration,
         S.TOOL_DESCRIPTION: described and clean(described.description),
         S.TOOL_PARAMETERS: described and json_taken_apart(described.parameters),
-        **masking.passed(started.args),
+        **masking.input(started.args, is_shown=masking.both),
     }
 
 
-def call_metadata(started: ToolCallStarted, record: Record, repaired: list[str] | None, masking: Masking) -> Attributes:
+def call_metadata(started: ToolCallStarted, record: Record, masking: Masking) -> Attributes:
     """Return the metadata of a TOOL span, with the rationale that the model stated."""
     stated = started.rationale if masking.words else None
     return {
@@ -282,7 +283,6 @@ def call_metadata(started: ToolCallStarted, record: Record, repaired: list[str] 
         "position": started.position,
         "source": started.source,
         "rationale": stated and stated.model_dump(mode="json", exclude_defaults=True),
-        "repaired": repaired,
     }
 
 
@@ -291,9 +291,10 @@ def outcome(completed: ToolCallCompleted) -> JsonValue:
     return completed.result if completed.ok else completed.observation()
 
 
-def of_result(completed: ToolCallCompleted, *, is_shown: bool, masking: Masking) -> Attributes:
-    """Return the final attributes of a TOOL span; only the output depends on the masking."""
-    return {"tool.success": completed.ok, **masking.output(outcome(completed), is_shown=is_shown)}
+def of_result(completed: ToolCallCompleted, kind: Kind, *, is_shown: bool, masking: Masking) -> Attributes:
+    """Return the final attributes of a TOOL or RETRIEVER span; only the output depends on the masking."""
+    documents = document_attributes(completed.result) if kind is Kind.RETRIEVER and completed.ok and is_shown else {}
+    return {"tool.success": completed.ok, **masking.output(outcome(completed), is_shown=is_shown), **documents}
 
 
 def result_status(span: OpenSpan, completed: ToolCallCompleted, now: int, masking: Masking) -> Status:

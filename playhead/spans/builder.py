@@ -46,21 +46,18 @@ def spans_of(
     options: SpanOptions | None = None,
     *,
     resource: Resource | None = None,
-    finished: bool = True,
 ) -> Iterator[ReadableSpan]:
-    """Yield the spans of a run, each as soon as it closes.
+    """Yield the spans of a run, each as soon as it closes, and at the end those that are still open, as interrupted.
 
     Args:
         records: every record of the run, in the order of the file.
         options: what the spans show.
         resource: the resource of the spans; None: the environment's, the application's, or `playhead`.
-        finished: whether no more records will come, so that open spans are yielded as interrupted.
     """
     builder = SpanBuilder(options, resource)
     for record in records:
         yield from builder.feed(record)
-    if finished:
-        yield from builder.interrupted()
+    yield from builder.interrupted()
 
 
 class SpanBuilder:
@@ -143,8 +140,6 @@ class _Owner:
     """The spans of answered model calls, by number."""
     calls: dict[str, OpenSpan] = field(default_factory=dict)
     """Open tool calls, by id."""
-    repaired: dict[str, list[str]] = field(default_factory=dict)
-    """The stages of repair of calls that have not started, by id."""
 
     def declared(self, model: str) -> AgentHeader | FallbackInfo | None:
         """Return where the header gives the address and the prices of a model, if it does."""
@@ -156,13 +151,10 @@ _NOTED: Final[Mapping[type[e.EventBase], tuple[tuple[str, ...], tuple[str, ...]]
     e.ApprovalDecided: (("approved",), ("by", "why")),
     e.KillswitchFired: (("switch", "on_trigger"), ("reason",)),
     e.ProviderFallback: (("from_model", "to_model"), ("reason",)),
-    e.RunPaused: ((), ()),
-    e.RunResumed: ((), ()),
+    **dict.fromkeys((e.RunPaused, e.RunResumed), ((), ())),
     e.StrategySwitched: (("from_strategy", "to_strategy"), ()),
 }
 """Events that are events of a span, with the fields to show, and those that may quote anything."""
-_NAMES: Final = {"approval-decided": "approval", "killswitch-fired": "killswitch"}
-"""Their names on a span, where they differ from the kind."""
 
 
 class _RunSpans:
@@ -234,7 +226,7 @@ class _RunSpans:
         )
         if span is None:
             return None
-        self._add_owner(name, span, started.agent, path).thread.task = started.task
+        self._add_owner(name, span, started.agent, path)
         return []
 
     def _add_owner(self, name: str, home: OpenSpan, header: AgentHeader, path: str) -> _Owner:
@@ -350,7 +342,7 @@ class _RunSpans:
             now,
             lambda: (
                 attributes.of_call(event, record, tool, owner.thread.call_id(event.call_id), self._masking),
-                attributes.call_metadata(event, record, owner.repaired.pop(event.call_id, None), self._masking),
+                attributes.call_metadata(event, record, self._masking),
             ),
             links=() if request is None else (Link(request.context),),
         )
@@ -381,26 +373,13 @@ class _RunSpans:
         is_shown = self._masking.results(self._tool(owner, event.tool), ok=event.ok)
         owner.phases.called(span, attributes.outcome(event) if is_shown else REDACTED_VALUE)
         status = attributes.result_status(span, event, now, self._masking)
-        closed = self.tree.close(span, now, status, lambda: self._result_described(span, event, is_shown=is_shown))
+        closed = self.tree.close(
+            span, now, status, lambda: attributes.of_result(event, span.kind, is_shown=is_shown, masking=self._masking)
+        )
         body = self._body_of.pop(span)
         self._bodies.pop(body, None)
         self._owners.pop(body, None)
         return closed
-
-    def _result_described(self, span: OpenSpan, event: e.ToolCallCompleted, *, is_shown: bool) -> dict[str, Any]:
-        ended = attributes.of_result(event, is_shown=is_shown, masking=self._masking)
-        return (
-            ended | attributes.document_attributes(event.result)
-            if span.kind is Kind.RETRIEVER and event.ok and is_shown
-            else ended
-        )
-
-    def _repaired(self, _record: Record, event: e.ToolCallRepaired, owner: _Owner, _now: int) -> Closed:
-        span = owner.calls.get(event.call_id)
-        known = owner.repaired if span is None else span.metadata
-        name = event.call_id if span is None else "repaired"
-        known[name] = [*(known.get(name) or ()), event.stage]
-        return []
 
     # --- events of a span ---------------------------------------------------------------------------------------------
 
@@ -410,9 +389,7 @@ class _RunSpans:
         span = owner.calls.get(event.call_id) if isinstance(event, e.ApprovalDecided) else owner.home
         said = {name: text and self._masking.word(text) for name in words if (text := getattr(event, name)) is not None}
         if span is not None:
-            noted(
-                span, _NAMES.get(event.kind, event.kind), now, **{name: getattr(event, name) for name in facts}, **said
-            )
+            noted(span, event.kind, now, **{name: getattr(event, name) for name in facts}, **said)
         return owner.phases.take(record, now) if isinstance(event, e.StrategySwitched) else []
 
     def _handed_over(self, _record: Record, event: e.SpansHandedOver, _owner: _Owner, _now: int) -> Closed:
@@ -435,7 +412,6 @@ class _RunSpans:
             e.LlmFailed: _failed,
             e.ToolCallStarted: _call_started,
             e.ToolCallCompleted: _call_completed,
-            e.ToolCallRepaired: _repaired,
             e.SpansHandedOver: _handed_over,
         }
     )

@@ -23,9 +23,8 @@ from playhead.spans.destination import (
     reason_of,
     require_opentelemetry,
 )
+from playhead.spans.environment import is_sent, say_unused
 from playhead.spans.run_export import RunExport, message, notices, resend_command
-from playhead.spans.sampling import is_sent
-from playhead.spans.unused import say_unused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -26,7 +26,7 @@ from openinference.semconv.trace import (
 
 from playhead.errors import SettingsError, UsageError, did_you_mean
 from playhead.settings import load_settings
-from playhead.spans.messages import INPUT, JSON, as_input, as_output, clean, message_attributes, shown
+from playhead.spans.messages import INPUT, JSON, clean, message_attributes, shown
 from playhead.trace import events as e
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class SpanOptions:
     """Whether to show prompts, answers, arguments, results, error messages, and the application's tags and metadata. When
     False, spans show only names, ids, times, tokens, costs and statuses."""
     max_messages: int | None = field(default_factory=_max_messages)
-    """How many of a prompt's messages its span shows: the system messages, the first user message, the task and the newest whole
+    """How many of a prompt's messages its span shows: the system messages, the first user message and the newest whole
     turns (a user message, or an assistant message with the results of its calls). The newest turn is always among them; `metadata`
     counts the omitted messages. None: all, which makes the size of a long run's spans grow with the square of its length. The
     default is the setting `span_messages` (`PLAYHEAD_SPAN_MESSAGES=40`, or `all`), which is 20."""
@@ -164,34 +164,27 @@ class Masking:
         """Return text that may quote anything, or its replacement."""
         return text if self.words else REDACTED_VALUE
 
-    def input(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
-        """Return the attributes of an input."""
-        return as_input(*shown(value)) if self.inputs else self._instead(SpanAttributes.INPUT_VALUE)
-
-    def passed(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
-        """Return the attributes of an input that a model wrote."""
-        return self.input(value) if self.both else self._instead(SpanAttributes.INPUT_VALUE)
+    def input(self, value: Any, *, is_shown: bool | None = None) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
+        """Return the attributes of an input; `is_shown=None`: shown if inputs are."""
+        return self._value(_INPUT, *shown(value), is_shown=self.inputs if is_shown is None else is_shown)
 
     def output(self, value: Any, *, is_shown: bool | None = None) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
         """Return the attributes of an output; `is_shown=None`: shown if outputs are."""
-        visible = self.outputs if is_shown is None else is_shown
-        return as_output(*shown(value)) if visible else self._instead(SpanAttributes.OUTPUT_VALUE)
+        return self._value(_OUTPUT, *shown(value), is_shown=self.outputs if is_shown is None else is_shown)
 
     def quoting(self, value: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON value
         """Return the attributes of an output that may quote anything."""
         return self.output(value, is_shown=self.words)
 
-    def output_json(self, text: str) -> dict[str, Any]:
-        """Return the attributes of an output that is JSON text already."""
-        return as_output(text, JSON) if self.outputs else self._instead(SpanAttributes.OUTPUT_VALUE)
+    def answered(self, text: str) -> dict[str, Any]:
+        """Return the attributes of an answer that is JSON text already."""
+        return self._value(_OUTPUT, text, JSON, is_shown=self.outputs)
 
     def prompt(self, messages: Sequence[Shown], tools: str, *, is_shown: bool) -> dict[str, Any]:
         """Return the attributes of a prompt, with its tools as JSON; one that may repeat hidden text is hidden as a whole."""
-        if not (is_shown and self.inputs):
-            shown = self.messages(INPUT, messages) if is_shown else {}
-            return {**self._instead(SpanAttributes.INPUT_VALUE), **shown}
         text = ",".join([message.json for message in messages])
-        return {**as_input(f'{{"messages":[{text}]{tools}}}', JSON), **self.messages(INPUT, messages)}
+        whole = self._value(_INPUT, f'{{"messages":[{text}]{tools}}}', JSON, is_shown=is_shown and self.inputs)
+        return whole | self.messages(INPUT, messages) if is_shown else whole
 
     def messages(self, prefix: str, messages: Sequence[Shown]) -> dict[str, Any]:
         """Return the attributes of the messages of a request or an answer, masked."""
@@ -203,10 +196,14 @@ class Masking:
         masked = {key: self._config.mask(key, value, externalize=False) for key, value in attributes.items()}
         return {key: value for key, value in masked.items() if value is not None}
 
-    def _instead(self, key: str) -> dict[str, Any]:
-        return {key: REDACTED_VALUE} if self._says_so else {}
+    def _value(self, names: tuple[str, str], text: str, mime: str, *, is_shown: bool) -> dict[str, Any]:
+        if is_shown:
+            return dict(zip(names, (text, mime), strict=True))
+        return {names[0]: REDACTED_VALUE} if self._says_so else {}
 
 
+_INPUT: Final = (SpanAttributes.INPUT_VALUE, SpanAttributes.INPUT_MIME_TYPE)
+_OUTPUT: Final = (SpanAttributes.OUTPUT_VALUE, SpanAttributes.OUTPUT_MIME_TYPE)
 PREFIX: Final = "OPENINFERENCE_HIDE_"
 _YES: Final = frozenset(("true", "1", "yes", "on"))
 _NO: Final = frozenset(("false", "0", "no", "off", ""))

@@ -80,16 +80,6 @@ def shown(value: JsonValue) -> tuple[str, str]:
     return (clean(plain), TEXT) if isinstance(plain, str) else (json_of(plain), JSON)
 
 
-def as_input(text: str, mime: str) -> dict[str, Any]:
-    """Return the attributes of an input."""
-    return {SpanAttributes.INPUT_VALUE: text, SpanAttributes.INPUT_MIME_TYPE: mime}
-
-
-def as_output(text: str, mime: str) -> dict[str, Any]:
-    """Return the attributes of an output."""
-    return {SpanAttributes.OUTPUT_VALUE: text, SpanAttributes.OUTPUT_MIME_TYPE: mime}
-
-
 # --- messages ----------
 
 INPUT: Final = SpanAttributes.LLM_INPUT_MESSAGES

@@ -140,10 +140,17 @@ class Phases:
         name = f"step:{event.step_id}"
         if event.status == "in_progress" and name not in self.open:
             step = self.steps.get((event.plan_id, event.step_id), event.step_id)
-            self._begin(name, name, now, step=event.step_id, attributes=self.masking.passed(step))
+            self._begin(
+                name, name, now, step=event.step_id, attributes=self.masking.input(step, is_shown=self.masking.both)
+            )
         elif event.status == "failed":
             status = Status(StatusCode.ERROR, self.masking.word(event.reason or "the step failed"))
-            return self._end(name, now, status, self.masking.quoting(event.reason) if event.reason else None)
+            return self._end(
+                name,
+                now,
+                status,
+                self.masking.quoting(event.reason) if event.reason else None,
+            )
         elif event.status in {"completed", "skipped"}:
             return self._end(name, now)
         return []

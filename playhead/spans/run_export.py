@@ -135,7 +135,8 @@ class RunExport:
             self.accepted += 1
             self.reached.accepted += 1
         else:
-            self.refused.setdefault(refused, []).append(_name_of(span))
+            number = span.context.span_id if span.context else 0
+            self.refused.setdefault(refused, []).append(f"{plain(span.name)} {number:016x}")
             self.reached.refused += 1
 
     def count_rest(self, late_at: float) -> int | None:
@@ -257,10 +258,6 @@ class RunExport:
         if self._cursor is not None:
             self._cursor.save(newer)
         self.reached = newer  # a flush waits for this
-
-
-def _name_of(span: ReadableSpan) -> str:
-    return f"{plain(span.name)} {span.context.span_id:016x}" if span.context else plain(span.name)
 
 
 # --- the trace of a run that may still be running ---------------------------------------------------------------------

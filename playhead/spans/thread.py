@@ -43,14 +43,8 @@ class Offered(NamedTuple):
     tools: tuple[ToolSpec, ...]
 
 
-_NOTHING: Final = Shown((), (), "null", {})
-
-
 class ToolNames:
     """The tools of one owner, for spans that are not described."""
-
-    task: Content | None = None
-    """The agent's task, which a cut prompt keeps."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, ToolSpec] = {}
@@ -68,7 +62,7 @@ class ToolNames:
 
     def answered(self, response: LlmResponded) -> tuple[LlmResponded, Shown]:
         """Need no answer."""
-        return response, _NOTHING
+        return response, Shown((), (), "null", {})
 
     def completed(self, result: ToolCallCompleted) -> None:
         """Need no result."""
@@ -90,7 +84,6 @@ class SpanThread(ToolNames):
         self._ids: list[int] = []
         self._system: list[int] = []
         self._user: list[int] = []
-        self._task_ids: list[int] = []
         self._answers: dict[int, tuple[LlmResponded, Shown]] = {}
         self._results: dict[str, ToolCallCompleted] = {}
         self._tools: dict[int, ToolSpec] = {}
@@ -102,8 +95,6 @@ class SpanThread(ToolNames):
             return
         self._messages[added.id] = self._answer_sent(added) or self._shown(added)
         insort(self._ids, added.id)
-        if added.role == "user" and added.content is not None and added.content == self.task:
-            insort(self._task_ids, added.id)
         if added.role in {"system", "user"}:
             insort(self._system if added.role == "system" else self._user, added.id)
 
@@ -120,9 +111,7 @@ class SpanThread(ToolNames):
         return given + self._suffix
 
     def _with_own_ids(self, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
-        if not self._suffix:
-            return calls
-        return tuple(call.model_copy(update={"id": self.call_id(call.id)}) for call in calls)
+        return [call.model_copy(update={"id": self.call_id(call.id)}) for call in calls] if self._suffix else calls
 
     def lists_tools(self, added: MessageAdded) -> bool:
         """Return whether a prompt describes a tool, which is hidden, in words, regardless of line breaks."""
@@ -171,10 +160,9 @@ class SpanThread(ToolNames):
     def prompt(self, ranges: Sequence[Range], most: int | None) -> Prompt:
         """Return the messages of these ids, or, if they are more than `most`, those that still are a valid conversation.
 
-        These are the system messages, the first user message, the task and the newest turns: a user message, or an assistant
+        These are the system messages, the first user message and the newest turns: a user message, or an assistant
         message with the results of its calls. The newest turn is always among them, so there can be a few more than `most`.
         """
-        asked = sum(max(0, last - first + 1) for first, last in ranges)
         places = [(bisect_left(self._ids, first), bisect_right(self._ids, last)) for first, last in ranges]
         known = sum(max(0, end - start) for start, end in places)
         if most is None or known <= most:
@@ -183,12 +171,15 @@ class SpanThread(ToolNames):
             ids = self._cut(
                 ranges, (self._ids[at] for start, end in reversed(places) for at in range(end - 1, start - 1, -1)), most
             )
-        return Prompt([self._messages[number] for number in ids], known - len(ids), asked - known)
+        return Prompt(
+            [self._messages[number] for number in ids],
+            known - len(ids),
+            sum(max(0, last - first + 1) for first, last in ranges) - known,
+        )
 
     def _cut(self, ranges: Sequence[Range], newest_first: Iterator[int], most: int) -> list[int]:
         """Return the ids to show, in send order."""
         head = {*islice(_within(self._system, ranges), most), *islice(_within(self._user, ranges), 1)}
-        head.update(islice(_within(self._task_ids[-1:], ranges), 1))  # in a chat, it is not the first user message
         shown = len(head)
         recent: list[int] = []
         turn: list[int] = []

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 SCOPE: Final = InstrumentationScope("openinference.instrumentation.playhead", VERSION)
 """The name of an OpenInference instrumentor: Langfuse drops the spans of scopes that it does not know."""
 OK: Final = Status(StatusCode.OK)
-_OF_ALL: Final = (S.SESSION_ID, S.USER_ID, S.TAG_TAGS)
+_OF_ALL: Final = (S.SESSION_ID, S.USER_ID, S.TAG_TAGS, "langfuse.environment", "langfuse.trace.")
+"""Prefixes of the attributes that an application's span processors add to each span."""
 OURS: Final = "playhead"
 """The key of Playhead's own metadata."""
 THEIRS: Final = "application.playhead"
@@ -128,7 +129,7 @@ class SpanTree:
         Its session, user, tags and Langfuse's attributes hold for every span of the run; the others for that span.
         """
         self.trace_id = trace_id
-        self.common |= {name: each for name, each in given.items() if name in _OF_ALL or _is_langfuse(name)}
+        self.common |= {name: each for name, each in given.items() if name.startswith(_OF_ALL)}
         for root in self._roots.values():
             root.context = SpanContext(trace_id, root.context.span_id, is_remote=False, trace_flags=SAMPLED)
             root.attributes.update(given)
@@ -198,11 +199,6 @@ class SpanTree:
         )
 
 
-def _is_langfuse(name: str) -> bool:
-    """Return whether an attribute is one that Langfuse's processor adds to each span, such as `langfuse.environment`."""
-    return name.startswith("langfuse.") and not name.startswith("langfuse.internal.")
-
-
 def failed(  # noqa: PLR0913, PLR0917 - what an error says
     span: OpenSpan, kind: str, message: str, now: int, masking: Masking, stack: str | None = None
 ) -> Status:
@@ -225,42 +221,30 @@ _OF_OTHERS: Final = 12
 """Attributes that the application's own processors may add: its session, user, tags and environment."""
 _IN_GROUPS: Final = (f"{S.LLM_TOOLS}.", f"{INPUT}.", f"{OUTPUT}.", f"{S.RETRIEVAL_DOCUMENTS}.", "gen_ai.")
 """Attributes that repeat others, in the order in which they are given up. `input.value` and `output.value` say the same."""
-_ESSENTIAL: Final = (
-    *(S.METADATA, S.TAG_TAGS, S.USER_ID, S.SESSION_ID, S.TOOL_ID, S.TOOL_NAME, S.AGENT_NAME),
-    *(S.LLM_COST_TOTAL, S.LLM_TOKEN_COUNT_TOTAL, S.LLM_TOKEN_COUNT_COMPLETION, S.LLM_TOKEN_COUNT_PROMPT),
-    *(S.LLM_SYSTEM, S.LLM_PROVIDER, S.INPUT_MIME_TYPE, S.OUTPUT_MIME_TYPE, S.INPUT_VALUE, S.OUTPUT_VALUE),
-    *(S.LLM_MODEL_NAME, S.OPENINFERENCE_SPAN_KIND),
-)
-"""The attributes that a span needs most, the most needed last."""
 
 
-def fitted(attributes: Mapping[str, Any], limit: int | None = None) -> dict[str, Any]:
-    """Return the attributes with the essential ones last, which a full span keeps; above the limit, without whole groups."""
-    if limit is None:
-        return {**attributes}
-    last = {name: attributes[name] for name in _ESSENTIAL if name in attributes}
-    kept = {name: value for name, value in attributes.items() if name not in last} | last
+def fitted(attributes: dict[str, Any], limit: int | None) -> dict[str, Any]:
+    """Return the attributes; above the limit, without whole groups."""
     for group in _IN_GROUPS:
-        if len(kept) <= limit - _OF_OTHERS:
-            return kept
-        kept = {name: value for name, value in kept.items() if not name.startswith(group)}
-    return kept
+        if limit is None or len(attributes) <= limit - _OF_OTHERS:
+            break
+        attributes = {name: value for name, value in attributes.items() if not name.startswith(group)}
+    return attributes
 
 
 # --- the GenAI conventions of OpenTelemetry ---------------------------------------------------------------------------
 
 _ALSO: Final = {
-    Kind.AGENT.value: {"agent.id": "gen_ai.agent.id"},
-    Kind.LLM.value: {
-        UNTIL_FIRST: "gen_ai.response.time_to_first_chunk",
-        S.LLM_COST_TOTAL: "gen_ai.usage.cost",
-        S.LLM_RESPONSE_MODEL_NAME: "gen_ai.response.model",
-        S.LLM_TOKEN_COUNT_COMPLETION_DETAILS_REASONING: "gen_ai.usage.reasoning.output_tokens",
-    },
-    Kind.RETRIEVER.value: {},
-    Kind.TOOL.value: {S.INPUT_VALUE: "gen_ai.tool.call.arguments"},
+    "agent.id": "gen_ai.agent.id",
+    UNTIL_FIRST: "gen_ai.response.time_to_first_chunk",
+    S.LLM_COST_TOTAL: "gen_ai.usage.cost",
+    S.LLM_RESPONSE_MODEL_NAME: "gen_ai.response.model",
+    S.LLM_TOKEN_COUNT_COMPLETION_DETAILS_REASONING: "gen_ai.usage.reasoning.output_tokens",
 }
-"""GenAI attributes that OpenInference's conversion leaves out, by kind of span and the attribute that they copy."""
+"""GenAI attributes that OpenInference's conversion leaves out, by the attribute that they copy."""
+
+
+_CALLS: Final = (Kind.AGENT.value, Kind.LLM.value, Kind.TOOL.value, Kind.RETRIEVER.value)
 
 
 def gen_ai_attributes(attributes: Mapping[str, Any], events: Sequence[Event]) -> dict[str, Any]:
@@ -268,12 +252,10 @@ def gen_ai_attributes(attributes: Mapping[str, Any], events: Sequence[Event]) ->
 
     (`gen_ai.usage.cost` is in no convention: Langfuse reads it.)
     """
-    also = _ALSO.get(attributes[S.OPENINFERENCE_SPAN_KIND])
-    if also is None:
+    if attributes[S.OPENINFERENCE_SPAN_KIND] not in _CALLS:
         return {}
     made: dict[str, Any] = {**get_genai_attributes(attributes)}
-    made |= {name: attributes.get(known) for known, name in also.items()}
-    made["error.type"] = next(
-        (found for each in events if (found := (each.attributes or {}).get(EXCEPTION_TYPE))), None
-    )
+    made |= {name: attributes.get(known) for known, name in _ALSO.items()}
+    failures = (found for each in events if (found := (each.attributes or {}).get(EXCEPTION_TYPE)))
+    made["error.type"] = next(failures, None)
     return {name: value for name, value in made.items() if value is not None and value != REDACTED_VALUE}

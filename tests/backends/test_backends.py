@@ -97,7 +97,7 @@ def test_errors(sent: Sent, seen: dict[str, SeenTrace], scene: str) -> None:
         span.events[0][1] for span in seen[scene].of("LLM") if span.error
     ]
     others = [name for span in seen[scene].spans if not span.error for name, _ in span.events]
-    assert others == (["killswitch"] if scene == "killswitch" else [])
+    assert others == (["killswitch-fired"] if scene == "killswitch" else [])
 
 
 @pytest.mark.parametrize("scene", SCENES)

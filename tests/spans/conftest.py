@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from playhead.spans import live
-from playhead.spans.unused import say_unused
+from playhead.spans.environment import say_unused
 from tests.spans.collector import Collector
 
 if TYPE_CHECKING:

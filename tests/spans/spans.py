@@ -80,8 +80,10 @@ def span(number: int, **attributes: Any) -> ReadableSpan:
 
 
 def spans_in(records: Iterable[Record], *, finished: bool = True, **options: Any) -> list[ReadableSpan]:
-    """Return the spans of these records."""
-    return list(spans_of(records, SpanOptions(**options), resource=RESOURCE, finished=finished))
+    """Return the spans of these records; `finished`: with those that are still open."""
+    if not finished:
+        return built(records, SpanOptions(**options))[1]
+    return list(spans_of(records, SpanOptions(**options), resource=RESOURCE))
 
 
 def built(records: Iterable[Record], options: SpanOptions | None = None) -> tuple[SpanBuilder, list[ReadableSpan]]:

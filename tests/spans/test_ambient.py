@@ -321,7 +321,7 @@ def test_who_does_not_trace_pays_nothing(tmp_path: Path) -> None:
         "print([name for name in sys.modules if name.startswith(('opentelemetry', 'openinference', 'playhead.spans.'))])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.strip() == "['playhead.spans.unused']"
+    assert done.stdout.strip() == "['playhead.spans.environment']"
 
 
 def test_without_the_extra_the_error_names_it() -> None:

@@ -146,7 +146,7 @@ def test_the_second_set() -> None:
             "gen_ai.response.model": "gemini-2.5-pro-001",
             "gen_ai.usage.reasoning.output_tokens": 1,
         },
-        {"gen_ai.tool.call.arguments": '{"key":"a"}'},
+        {},
         {"error.type": "ModelUnavailableError"},
         {"gen_ai.agent.id": "agent", "error.type": "llm_error"},
     ]

@@ -16,9 +16,9 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
 from playhead import Agent, tool
-from playhead.cli.exporting import ToFile
+from playhead.cli.exporting import ToFile, otlp_json
 from playhead.spans.delivery import Delivered
-from playhead.spans.encoding import encode, otlp_json
+from playhead.spans.encoding import encode
 from playhead.spans.messages import clean, json_taken_apart
 from playhead.testing import ScriptedModel, call, text
 from tests.spans.collector import ordered

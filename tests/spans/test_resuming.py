@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from playhead.spans import SpanBuilder, cursor, spans_of
+from playhead.spans import SpanBuilder, cursor
 from playhead.spans.cursor import Cursor, Reached
 from playhead.spans.delivery import Answer, Delivered, Pump, Sink
 from playhead.spans.destination import named
 from playhead.spans.run_export import RunExport
-from tests.spans.spans import id_of, ids_of, record_run
+from tests.spans.spans import built, id_of, ids_of, record_run
 from tests.trace.traces import read
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def export(path: Path, backend: Backend, *, resume: bool = True, over: bool = Tr
 
 def opened_in(path: Path) -> list[str]:
     """Return the ids of the spans that a run has left open."""
-    closed = list(spans_of(read(path)[0], finished=False))
+    closed = built(read(path)[0])[1]
     return ids_of(path)[len(closed) :]
 
 

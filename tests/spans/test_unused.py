@@ -70,11 +70,11 @@ def test_several_services_are_one_warning(
 ) -> None:
     """Each with its own two ways."""
     monkeypatch.setenv("PHOENIX_COLLECTOR_ENDPOINT", "http://localhost:6006")
-    monkeypatch.setenv("TRACELOOP_API_KEY", KEY)
+    monkeypatch.setenv("LOGFIRE_TOKEN", KEY)
     record_run(tmp_path)
     (said,) = caplog.messages
     assert said.split("; ")[1] == (
-        f"{NO_SPANS} Traceloop (TRACELOOP_API_KEY): call Traceloop.init() {CALL} {ENDPOINT} to its OTLP over HTTP {HEADERS}"
+        f"{NO_SPANS} Logfire (LOGFIRE_TOKEN): call logfire.configure() {CALL} {ENDPOINT} to its OTLP over HTTP {HEADERS}"
     )
 
 

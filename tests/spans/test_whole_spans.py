@@ -250,7 +250,7 @@ async def test_a_run_that_a_killswitch_ended(tmp_path: Path) -> None:
     assert (attributes["agent.terminated_by"], attributes["agent.success"]) == ("max_iterations", False)
     assert attributes["agent.terminated_source"] == "killswitch:max_iterations"
     ((name, told),) = [(event.name, dict(event.attributes or {})) for event in root.events]
-    assert (name, told["switch"], told["on_trigger"]) == ("killswitch", "max_iterations", "stop")
+    assert (name, told["switch"], told["on_trigger"]) == ("killswitch-fired", "max_iterations", "stop")
 
 
 async def test_call_ids_are_unique_in_a_trace(tmp_path: Path) -> None:
@@ -530,25 +530,6 @@ def test_every_cut_conversation_is_valid(thread: str, most: int) -> None:
     assert len(found) + metadata.get("messages_cut", 0) == total
 
 
-def test_a_cap_keeps_the_task() -> None:
-    """In a chat, or after examples, the task is not the first user message, and is kept as well."""
-    thread = messages_of("suaua" + "a1" * 5)
-    task = thread[3].model_copy(update={"content": "Go."})
-    records = prompt([*thread[:3], task, *thread[4:]])
-    (span,) = built(records, SpanOptions(max_messages=7))[1]
-    sent = json.loads(str((span.attributes or {})["input.value"]))["messages"]
-    assert [each["content"] for each in sent] == ["m0", "m1", "Go.", "m11", "m12", "m13", "m14"]
-
-
-def test_the_task_keeps_its_place() -> None:
-    """In the first request of a chat's turn it is the newest message, after the newest of the turns before it."""
-    thread = messages_of("su" + "ua" * 10 + "u")
-    records = prompt([*thread[:-1], thread[-1].model_copy(update={"content": "Go."})])
-    (span,) = built(records, SpanOptions(max_messages=6))[1]
-    sent = json.loads(str((span.attributes or {})["input.value"]))["messages"]
-    assert [each["content"] for each in sent] == ["m0", "m1", "m19", "m20", "m21", "Go."]
-
-
 def test_an_endless_turn_is_left_out() -> None:
     """A newest turn longer than any provider takes is not shown: a hostile file would make it grow with every request."""
     thread = [*messages_of("sua"), *(added(3 + number, "tool", "c") for number in range(400))]
@@ -567,8 +548,14 @@ def test_a_providers_limit(tools: int) -> None:
         (span,) = [span for record in records for span in builder.feed(record)]
         attributes = dict(span.attributes or {})
         assert len(attributes) <= 128
-        assert [*attributes][-2:] == ["llm.model_name", "openinference.span.kind"]
-        assert {"input.value", "output.value", "llm.token_count.total", "session.id", "metadata"} <= attributes.keys()
+        essential = {
+            "openinference.span.kind",
+            "llm.model_name",
+            "input.value",
+            "output.value",
+            "llm.token_count.total",
+        }
+        assert essential | {"session.id", "metadata"} <= attributes.keys()
         sent = json.loads(str(attributes["input.value"]))
         check_conversation(sent["messages"])
         listed = [key for key in attributes if key.startswith("llm.input_messages.") and key.endswith(".role")]
