@@ -117,7 +117,13 @@ def forget(  # noqa: PLR0913 - the options
     store = open_store(trace_dir)
     paths = list(dict.fromkeys(store.resolve(reference) for reference in runs))
     eraser = Eraser(erased, patterns)
-    done = [erase(path, eraser, reason, dry_run=dry_run) for path in paths]
+    done, is_refused = [], False
+    for path in paths:
+        try:
+            done.append(erase(path, eraser, reason, dry_run=dry_run))
+        except TraceError as error:  # the other runs are erased from, and what was done is said
+            note(str(error))
+            is_refused = True
     known = {path for each in done for path in (each.path, *each.removed)}
     folders = dict.fromkeys(TraceStore.of(path).folder for path in paths)
     elsewhere = [path for folder in folders for path in holders(folder, eraser) if path not in known]
@@ -127,6 +133,8 @@ def forget(  # noqa: PLR0913 - the options
         *(Line(("!! ", "bold red"), f"{path} holds it too, and is unchanged", whole=True) for path in elsewhere),
         as_json=as_json,
     )
+    if is_refused:
+        return exits.UNREADABLE
     return exits.FAILED if not dry_run and (elsewhere or any(each.left for each in done)) else exits.OK
 
 

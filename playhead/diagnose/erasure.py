@@ -88,10 +88,14 @@ class Eraser(Redactor):
 
     def is_in(self, content: bytes) -> bool:
         """Return whether the content of a file contains a value."""
-        if any(needle in content for needle in self._needles):
+        if self.has_form_in(content):
             return True
         text = content.decode("utf-8", "replace") if self.patterns else ""
         return any(pattern.search(text) for pattern in self.patterns)
+
+    def has_form_in(self, content: bytes) -> bool:
+        """Return whether the content contains a value that was given as such, not by a pattern."""
+        return any(needle in content for needle in self._needles)
 
     def _add(self, forms: Mapping[str, str]) -> None:
         ordered = sorted({**forms, **self._forms}.items(), key=lambda each: -len(each[0]))
@@ -200,7 +204,7 @@ class _Rewriting:
             kept = hashlib.sha256(self._previous + body).hexdigest()
             self._found.lines.append(ErasedLine(seq=seq, previous=self._previous.decode(), kept=kept))
             line = body + line[-TAIL:]
-        if not self._eraser.patterns and self._eraser.is_in(line[:-TAIL]):
+        if self._eraser.has_form_in(line[:-TAIL]):
             self._found.left.append(seq)
         self._referenced.update(each.decode() for each in _REFERENCE.findall(line))
         self._previous, self._ts, self._next_seq = line[-66:-2], int(match[2]), max(self._next_seq, seq + 1)

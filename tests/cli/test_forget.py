@@ -92,9 +92,10 @@ def test_other_files_that_hold_it_are_named(store: Path):
     ])  # fmt: skip
 
 
-def test_what_is_left_is_named(store: Path):
+@pytest.mark.parametrize("more", [(), ("--pattern", "Zoë")])
+def test_what_is_left_is_named(store: Path, more: tuple[str, ...]):
     """A value that is also a word of the format."""
-    result = playhead("forget", "other", "--value", "root")
+    result = playhead("forget", "other", "--value", "root", *more)
     assert (result.exit_code, result.output.splitlines()[0]) == (
         1,
         "other: 0 lines erased; left in event 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …, as a word of the format, in a number or a hash",
@@ -132,3 +133,16 @@ def test_a_damaged_run_is_refused(store: Path):
     result = playhead("forget", "person", "--value", NAME)
     assert result.exit_code == 3
     assert "person.jsonl is damaged (line 1: chain:" in result.output
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_refused_run_does_not_hide_what_was_done_to_others(store: Path):
+    """The sound run is erased from, and named; the refused one is named as what still holds the value."""
+    path = store / "other.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"4,180", b"4,181"))
+    result = playhead("forget", "other", "person", "--value", "Mount Zed")
+    assert (result.exit_code, result.stdout.splitlines()) == (3, [
+        "person: 5 lines erased",
+        f"!! {path} holds it too, and is unchanged",
+    ])  # fmt: skip
+    assert "other.jsonl is damaged" in result.stderr
