@@ -69,44 +69,39 @@ _REASONS = ("rationale", "reason", "why")
 _VERDICTS = ("approved", "satisfied", "verified")
 
 
-def _place(event: e.EventBase) -> tuple[SectionName, Author] | None:  # noqa: C901, PLR0911, PLR0912 - one line a kind
+_SECTIONS: Final[tuple[tuple[SectionName, Author, tuple[type[e.EventBase], ...]], ...]] = (
+    ("reasons", "model", (e.ToolCallStarted,)),
+    ("reasons", "strategy", (e.DecisionEvaluated,)),
+    ("strategy", "strategy", (e.StrategySelected, e.StrategySwitchEvaluated, e.StrategySwitched)),
+    ("plan", "model", (e.PlanCreated, e.PlanStepChanged, e.Reflection)),
+    ("thoughts", "model", (e.Thought, e.Critique, e.AlternativesConsidered)),
+    ("assumptions", "model", (e.AssumptionRecorded,)),
+    ("curator", "curator", (e.CuratorDecision,)),
+    ("approvals", "approver", (e.ApprovalDecided,)),
+    ("steering", "hook", (e.HookFired, e.EmissionChanged, e.EmissionSuppressed)),
+    ("steering", "killswitch", (e.KillswitchFired,)),
+    ("steering", "kernel", (e.GuardrailViolation, e.NudgeIssued)),
+    ("reviews", "kernel", (e.VerifierVerdict,)),
+    ("models", "kernel", (e.ProviderFallback,)),
+    ("repaired", "kernel", (e.ToolCallRepaired,)),
+)
+_PLACES: Final = {kind: (section, author) for section, author, kinds in _SECTIONS for kind in kinds}
+
+
+def _place(event: e.EventBase) -> tuple[SectionName, Author] | None:
+    """Return the section of an event and the author of its decision; None if it belongs to no section."""
     match event:
-        case e.ToolCallStarted():
-            return ("reasons", "model") if event.rationale else None
-        case e.DecisionEvaluated():
-            return "reasons", "strategy"
+        case e.ToolCallStarted(rationale=None) | e.Thought(name=None):
+            return None
         case e.StrategySwitchEvaluated(will_switch=False):
             return "reasons", "strategy"
-        case e.StrategySelected() | e.StrategySwitchEvaluated() | e.StrategySwitched():
-            return "strategy", "strategy"
-        case e.PlanCreated() | e.PlanStepChanged() | e.Reflection():
-            return "plan", "model"
-        case e.Thought():
-            return None if event.name is None else ("thoughts", "model")
-        case e.Critique():
-            return "answers" if event.thought is None else "thoughts", "model"
-        case e.AlternativesConsidered():
-            return "alternatives" if event.kept is None else "thoughts", "model"
-        case e.AssumptionRecorded():
-            return "assumptions", "model"
-        case e.CuratorDecision():
-            return "curator", "curator"
-        case e.ApprovalDecided():
-            return "approvals", "approver"
-        case e.HookFired() | e.EmissionChanged() | e.EmissionSuppressed():
-            return "steering", "hook"
-        case e.KillswitchFired():
-            return "steering", "killswitch"
-        case e.VerifierVerdict() | e.NudgeIssued(nudge="output-rejected"):
+        case e.Critique(thought=None):
+            return "answers", "model"
+        case e.AlternativesConsidered(kept=None):
+            return "alternatives", "model"
+        case e.NudgeIssued(nudge="output-rejected"):
             return "reviews", "kernel"
-        case e.GuardrailViolation() | e.NudgeIssued():
-            return "steering", "kernel"
-        case e.ProviderFallback():
-            return "models", "kernel"
-        case e.ToolCallRepaired():
-            return "repaired", "kernel"
-        case _:
-            return None
+    return _PLACES.get(type(event))
 
 
 # --- calls -------------------------------------------------------------------------------------------------------------
