@@ -12,9 +12,9 @@ from playhead.errors import RunEndedError
 from playhead.instrument.agents import run_agent
 from playhead.instrument.calls import call_tool
 from playhead.instrument.exchanges import WirePort
-from playhead.instrument.scopes import Scope, entered
+from playhead.instrument.scopes import Scope, entered, tasks_of
 from playhead.instrument.seam import Halted
-from playhead.instrument.worlds import ProgramWorld
+from playhead.instrument.worlds import UNFINISHED, ProgramWorld
 from playhead.kernel.execution import Execution, abandoned_execution, end_with_error, finish
 from playhead.kernel.guards import own_guards
 from playhead.kernel.lifecycle.watch import Task, watch
@@ -22,6 +22,7 @@ from playhead.kernel.loop import close_state
 from playhead.kernel.session import GRACE_S
 from playhead.kernel.state import KernelState
 from playhead.kernel.tools import elsewhere
+from playhead.trace.events import FactRecorded
 from playhead.trace.owners import is_within
 from playhead.trace.values import to_json
 
@@ -51,6 +52,8 @@ class Lifetime:
         self._leaving: list[Task] = []
         self._open = ExitStack()
         self._cancel: Callable[[], object] | None = None
+        self._before: set[Any] | None = None
+        """The tasks when a coroutine function began, and its own."""
 
     def __enter__(self) -> Self:
         """Record the start.
@@ -107,10 +110,13 @@ class Lifetime:
 
     def cancel_with(self, task: Any) -> None:  # noqa: ANN401 - asyncio's, or None where there is none
         """Cancel this task when the run is ended from outside."""
+        self._before = tasks_of(self.scope) | {task}
         self._cancel = partial(task.get_loop().call_soon_threadsafe, task.cancel)
 
     def _end(self, error: BaseException | None) -> None:
         session = self.scope.session
+        if self._before is not None and (at_work := len(tasks_of(self.scope) - self._before)):
+            session.emit(FactRecorded(name=UNFINISHED, value=at_work))
         self._leave_behind()
         if error is not None:
             end_with_error(session, error)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from playhead.instrument.seam import Halted, wires
 from playhead.instrument.threads import SentMessages
-from playhead.kernel.tools import direct_calls
+from playhead.kernel.tools import direct_calls, elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Mapping
@@ -37,8 +37,6 @@ class Strand:
     """In order of first use, from 0."""
     place: tuple[int, object]
     """The thread and the task."""
-    latest: int = -1
-    """The newest request whose answer it has."""
 
 
 _strand: Final[ContextVar[Strand | None]] = ContextVar("playhead-strand", default=None)
@@ -90,8 +88,8 @@ class Scope:
 
     def is_over(self, what: str) -> bool:
         """Return whether the function has returned, so that what its threads still do is recorded nowhere; say so."""
-        if self.over:
-            self.world.notice(what)
+        for notice in (self.world.notice, *elsewhere) if self.over else ():
+            notice(what)
         return self.over
 
     def require_running(self) -> None:
@@ -132,6 +130,12 @@ def current_scope() -> Scope | None:
     """Return the scope of this thread or task; None outside recorded programs, and where the program has returned."""
     found = _scope.get()
     return None if found is not None and found.is_over("a call of a tool, an agent or a fact") else found
+
+
+def tasks_of(scope: Scope) -> set[asyncio.Task[Any]]:
+    """Return the tasks of this event loop that have not ended and have a scope's context; before Python 3.12, all tasks."""
+    tasks = asyncio.all_tasks()
+    return {each for each in tasks if not hasattr(each, "get_context") or each.get_context().get(_scope) is scope}
 
 
 def _place() -> tuple[int, object]:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 log = logging.getLogger("playhead")
+UNFINISHED: Final = "unfinished"
+"""The fact that tasks of a function were at work when it ended: how far they came is a race."""
 GIVE_CONTEXT: Final = "if it is the program's own, it is not recorded: start its threads with contextvars.copy_context().run, and wait for them"
 
 

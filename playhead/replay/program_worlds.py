@@ -11,7 +11,7 @@ from playhead.diagnose.divergence import Comparison
 from playhead.errors import RecordingEndedError, ReplayError, UnrecordedCallError
 from playhead.instrument.agents import AgentBody
 from playhead.instrument.seam import Halted, Served
-from playhead.instrument.worlds import GIVE_CONTEXT, ProgramWorld
+from playhead.instrument.worlds import GIVE_CONTEXT, UNFINISHED, ProgramWorld
 from playhead.kernel.outcome import Outcome
 from playhead.replay.divergence import Divergence, divergences_of
 from playhead.replay.frozen import FrozenWorld
@@ -71,6 +71,10 @@ class FrozenProgram(ProgramWorld):
             for fact in owner.facts
             if fact.name == "approval"
         }
+        self._races = {
+            name for name, owner in recording.owners.items() if any(each.name == UNFINISHED for each in owner.facts)
+        }
+        """Owners whose tasks were at work when they ended."""
         self._found: list[Divergence] = []
         self._stopped: ReplayError | None = None
         self._lock = threading.RLock()
@@ -173,6 +177,8 @@ class FrozenProgram(ProgramWorld):
         for agent, comparison in self._agents.items():
             if _is_of_agent(record, agent):
                 comparison.add(record)
+        if isinstance(record.event, FactRecorded) and record.event.name == UNFINISHED:
+            self._races.add(record.owner)
         event, recorded = record.event, self._recording.owners.get(record.owner)
         if not isinstance(event, (RunCompleted, AgentCompleted)) or recorded is None or recorded.completed is None:
             return
@@ -197,7 +203,11 @@ class FrozenProgram(ProgramWorld):
             found += self._missing()
         elif not found and not isinstance(self._stopped, RecordingEndedError):
             found.append(Divergence("root", "outside of the program", str(self._stopped), None, None, None))
-        return tuple(sorted(found, key=lambda each: (each.seq is None, each.seq or 0)))
+        raced = [each for each in found if any(is_within(each.owner, owner) for owner in self._races)]
+        self.ambiguous += [f"tasks of {each.owner} were at work when it ended: {each.what}" for each in raced]
+        return tuple(
+            sorted((each for each in found if each not in raced), key=lambda each: (each.seq is None, each.seq or 0))
+        )
 
     def _missing(self) -> Iterator[Divergence]:
         """Yield the first thing of each strand that has not come again."""

@@ -17,7 +17,7 @@ from playhead import recorded, tool
 from playhead.instrument import facts
 from tests.instrument.chatting import Chat, says
 
-LEAVES = ("ask", "ask", "stream", "other", "flaky", "refused", "read", "write", "fail", "fact")
+LEAVES = ("raise", "ask", "ask", "stream", "other", "flaky", "refused", "read", "write", "fail", "fact")
 RAN: list[str] = []
 """The bodies that ran."""
 
@@ -102,14 +102,14 @@ async def pause() -> None:
 
 def made(rng: random.Random, depth: int = 5) -> Node:
     """Return a random program."""
-    inner = ("seq", "gather", "gather", "nested", "threads")
+    inner = ("seq", "gather", "gather", "nested", "threads", "try", "try")
     kind = rng.choice(inner[:3] if depth == 5 else (*inner, *LEAVES) if depth else LEAVES)
     key = rng.choice(("a", "b", "c", "d", "e", "va"))
     if kind == "threads":
         return Node(
             kind, parts=tuple(Node(rng.choice(("read", "write", "ask")), key) for _ in range(rng.randint(2, 4)))
         )
-    if kind in {"seq", "gather", "nested"}:
+    if kind in {"seq", "gather", "nested", "try"}:
         return Node(kind, key, tuple(made(rng, depth - 1) for _ in range(rng.randint(1, 4))))
     return Node(kind, key)
 
@@ -128,6 +128,13 @@ async def run(node: Node) -> Any:  # noqa: PLR0911 - one for each kind
     await pause()
     if node.kind == "seq":
         return [await run(each) for each in node.parts]
+    if node.kind == "try":
+        try:
+            return [await run(each) for each in node.parts]
+        except ValueError:
+            return "caught"
+    if node.kind == "raise":
+        raise ValueError  # the same everywhere: which of several tasks fails first is a race of the program's own
     if node.kind == "gather":
         return list(await asyncio.gather(*map(run, node.parts)))
     if node.kind == "nested":
@@ -142,6 +149,12 @@ async def run(node: Node) -> Any:  # noqa: PLR0911 - one for each kind
         chunks = await SERVERS.chats[0].acreate(asking(node), stream=True)
         return "".join([chunk.choices[0].delta.content or "" async for chunk in chunks])
     return await read_later(node.key) if node.key == "d" else leaf(node)
+
+
+async def drain(before: set[Any]) -> None:
+    """Let tasks end that a failed program has left at work."""
+    while left := asyncio.all_tasks() - before:
+        await asyncio.wait(left, timeout=5)
 
 
 async def ask(node: Node) -> str:
