@@ -285,7 +285,7 @@ def leaks(*, runs: tuple[str, ...], trace_dir: Path | None, as_json: bool) -> in
         note(f"not read: {problem}")
     tell_all(
         ({**asdict(each), "places": [place._asdict() for place in each.places]} for each in found),
-        (Line((f"{each.rule}  ", "bold red"), str(each), whole=True) for each in found),
+        (Line((f"{each.title}  ", "bold red"), str(each), whole=True) for each in found),
         as_json=as_json,
     )
     note(f"{counted(len(found), 'leak')} found" if found else "no leaks found, of the known formats")

@@ -54,6 +54,11 @@ class Leak:
     places: list[Place] = field(default_factory=list)
     """Everywhere it was found."""
 
+    @property
+    def title(self) -> str:
+        """What it is, in a word or two."""
+        return self.rule if self.category == "credential" else f"quoted {self.category}"
+
     def __str__(self) -> str:
         """Return it as a line."""
         run_id, seq, path = self.places[0]

@@ -129,13 +129,14 @@ def remove(store: TraceStore, runs: Sequence[Stored]) -> None:
 
     Raises:
         OSError: a file cannot be removed; the runs before it have been removed.
+        TraceError: the file of heads cannot be read; nothing has been removed.
     """
+    heads, gone = read_heads(store.folder / DEFAULT), {each.run.run_id for each in runs}
     for each in runs:
         for file in each.files:
             file.unlink(missing_ok=True)
             with suppress(OSError):  # other files of the folder are there still; the last one takes it along
                 if file.parent not in {store.folder, store.for_replays().folder}:
                     file.parent.rmdir()
-    heads, gone = read_heads(store.folder / DEFAULT), {each.run.run_id for each in runs}
     if gone & heads.keys():
         write_heads(store.folder / DEFAULT, {run: head for run, head in heads.items() if run not in gone})

@@ -175,3 +175,10 @@ def test_refusals(runs: Path, options: str, said: str):
     """Nothing is removed by a command that says nothing, or nonsense."""
     result = playhead("prune", *options.split())
     assert (result.exit_code, said in result.stderr, left(runs)) == (2, True, {*"abcde"})
+
+
+def test_a_file_of_heads_that_cannot_be_read_keeps_everything(runs: Path):
+    """Otherwise runs were gone, and nothing said which."""
+    (runs / ".heads").write_text("no heads")
+    result = playhead("prune", "--keep", "1", "--yes")
+    assert (result.exit_code, "is not a file of heads" in result.stderr, left(runs)) == (3, True, {*"abcde"})

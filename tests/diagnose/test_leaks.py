@@ -125,6 +125,9 @@ def test_the_command_says_what_it_found(path: Path):
     record(path.with_name("good.jsonl"), [header(), thought(1), ending()])
     result = playhead("leaks", path.with_name("good.jsonl"))
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "no leaks found, of the known formats\n")
+    quoting = path.with_name("quoting.jsonl")
+    record(quoting, [header(), MessageAdded(id=0, role="system", content=PROMPT), FinalAnswer(output=PROMPT), ending()])
+    assert playhead("leaks", quoting).stdout.startswith("quoted system-prompt  ")
 
 
 def test_it_ends_where_forget_has_been(path: Path):
