@@ -11,7 +11,6 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from playhead.instrument.seam import Halted
 from playhead.replay.calls import digest
 from playhead.trace.events import (
     FactRecorded,
@@ -71,10 +70,10 @@ class Entry:
 
     @property
     def is_known(self) -> bool:
-        """Whether there is an answer to serve: not of a call that was cancelled, or of a request that outlived its program."""
+        """Whether there is an answer to serve: not of what was cancelled, or outlived its program."""
         answer = self.answer
         if isinstance(answer, LlmFailed):
-            return answer.error.type != Halted.__name__
+            return not answer.cancelled
         return answer is not None and not (isinstance(answer, ToolCallCompleted) and answer.ended == "cancelled")
 
     def outcome(self) -> str:
