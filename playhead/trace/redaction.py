@@ -50,6 +50,8 @@ _PIECE: Final = re.compile(r"[^\s;,&?=:@/\"'<>{}]+")
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
 _URL_SAFE: Final = str.maketrans("-_", "+/")
 _SCHEMES: Final = frozenset({"basic", "bearer", "digest", "token"})
+_MOST_FOUND: Final = 50
+"""Credentials of a run that are remembered: each of them is looked for in every text."""
 _LONG, _LONG_MIXED, _LONG_ENCODED = 20, 8, 8
 
 
@@ -68,6 +70,7 @@ class Redactor:
         self._replacements: Replacements = ()
         self._in_errors: Replacements = ()
         self._needles: tuple[bytes, ...] = ()
+        self._found: set[str] = set()
         self._keywords_in = keywords().Match if detects else _no_keywords
         self.has_rules = bool(self._functions)
         """Whether the user gave functions."""
@@ -168,7 +171,13 @@ class Redactor:
         self._needles = tuple(to_json(form)[1:-1] for form, _ in self._replacements)
 
     def _detected(self, text: str, name: str = "") -> str:
-        return without_credentials(text, name) if self.detects else text
+        return without_credentials(text, name, self._learn) if self.detects else text
+
+    def _learn(self, credential: str, shown: str) -> None:
+        """Replace a credential wherever else it stands, if only its name gave it away here, and it looks like one."""
+        if len(self._found) < _MOST_FOUND and looks_secret(credential) and not find(credential):
+            self._found.add(credential)
+            self._replace({credential: shown.strip("[]").removeprefix("redacted:")})
 
     def _redact_field(self, value: Any, *, is_id: bool) -> Any:  # noqa: ANN401 - any field of any event
         if isinstance(value, BaseModel):
@@ -201,12 +210,13 @@ class Redactor:
         return redacted
 
 
-def without_credentials(text: str, name: str = "") -> str:
+def without_credentials(text: str, name: str = "", learn: Callable[[str, str], None] | None = None) -> str:
     """Return the text with a marker in place of each credential.
 
     Args:
         text: the text.
         name: the key of the text in its object: by it, what has no format of its own is a credential (`{"password": …}`).
+        learn: takes each credential and its marker.
     """
     quote = next((mark for mark in "\"'" if mark not in text), "") if name else ""
     before = f'"{name}={quote}' if name else ""
@@ -214,7 +224,10 @@ def without_credentials(text: str, name: str = "") -> str:
     pieces: list[str] = []
     for start, end, rule in find(whole + quote):
         if end > position:
-            pieces += (whole[position:start], marker(rule, whole[max(start, position) : end]))
+            credential = whole[max(start, position) : end]
+            pieces += (whole[position:start], marker(rule, credential))
+            if learn is not None:
+                learn(credential, pieces[-1])
             position = min(end, len(whole))
     return "".join((*pieces, whole[position:]))
 

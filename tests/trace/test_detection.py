@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import random
 import re
@@ -155,6 +156,19 @@ def test_a_password_with_signs_goes_as_a_whole(password: str) -> None:
         json.dumps(json.dumps({"password": password})),
     ):
         assert [text[start:end] for start, end, _ in find(text)] == [password]
+
+
+def test_what_its_name_gave_away_goes_elsewhere_too() -> None:
+    """A password that was found behind its name is replaced where it stands alone, also encoded; a word is not, nor a format's own."""
+    redactor = Redactor()
+    marker = redactor.redact({"password": STRONG[2]})["password"]
+    encoded = base64.b64encode(f"ann:{STRONG[2]}".encode()).decode()
+    assert redactor.redact_text(f"I log in with {STRONG[2]}") == f"I log in with {marker}"
+    assert marker in redactor.redact_text(encoded)
+    assert redactor.concerns(json.dumps(STRONG[2]).encode())
+    redactor.redact_text(f"postgres://postgres:postgres@db/shop {GITHUB}")
+    assert redactor.redact_text("postgres is up") == "postgres is up"
+    assert not any(secret in redactor.secrets for secret in ("postgres", GITHUB))
 
 
 @pytest.mark.parametrize("placeholder", PLACEHOLDERS)
