@@ -22,11 +22,11 @@ _BEGINNING: Final = r"(?:\b|_|\\[bfnrtv0]|\\u[0-9a-fA-F]{4}|%[0-9a-fA-F]{2}|\x1b
 # Between a name and its value: `NAME = "…"`, `"name": "…"`, `--name …`, `NAME: str = '…'`, `<name>…`. Of a name that says no more
 # than whose it is, only what is assigned counts: a hash may follow the name of a service anywhere.
 _KEY_WORD: Final = r"[\w .-]{0,30}?(?i:key|token|secret|pass|pwd|auth|cred|api|pat|sid|licen[cs]e)[\w.-]{0,20}?"
-_QUOTE: Final = r"\\{0,3}[\"'`]?"
-_ASSIGNS: Final = r"(?:(?::\s?\w{1,20}|\s[Ss]tring)\s?=|=>|:=|={1,3}|:{1,2}|\\{0,3}[\"']?,?\s{0,20}\\{0,3}[\"']?value\\{0,3}[\"']?\s?:)"
-_ASSIGNMENT: Final = (
-    rf"(?:{_KEY_WORD}{_QUOTE}[\])]?\s{{0,4}}(?:{_ASSIGNS}|,|>|\(|\||\s)|{_QUOTE}\s{{0,4}}{_ASSIGNS})\s{{0,4}}{_QUOTE}"
-)
+_QUOTE: Final = r"(?:\*\*|\\{0,3}[\"'`]?)"
+_ASSIGNS: Final = r"(?:(?::\s?\w{1,20}|\s[Ss]tring)\s?=|=>|:=|={1,3}|:{1,2}|\\{0,3}[\"']?,?\s{0,20}\\{0,3}[\"']?value\\{0,3}[\"']?\s?[:=])"
+_ASSIGNMENT: Final = rf"(?:{_KEY_WORD}{_QUOTE}[\])]?\s{{0,4}}(?:{_ASSIGNS}|,|>|\(|\||\s(?:(?:--body|to|is)\s)?)|{_QUOTE}\s{{0,4}}{_ASSIGNS})\s{{0,4}}{_QUOTE}"
+# The value of an option of a command: in quotes, which JSON escapes, or a word.
+_VALUE: Final = r"(?:\\{0,3}'(?P<single>[^'\s\\]{4,})|\\{0,3}\"(?P<double>[^\"\s\\]{4,})|(?P<bare>[^\s\"'`\\|;&<>()$-][^\s\"'`\\|;&<>()]{3,}))"
 _LONGEST_NAME: Final = 64
 _MARKER: Final = r"\[redacted:([a-z0-9-]{1,60})(?::[0-9a-f]{8})?\]"
 _MEMORY: Final = 64 << 20
@@ -62,7 +62,7 @@ class _Rule:
         if "assigned" in fields:
             self._expression = rf"(?:{self.keywords}){_ASSIGNMENT}(?P<secret>{fields['assigned']})(?:[^\w-]|$)"
         else:
-            said = fields["expression"].replace("{names}", names)
+            said = fields["expression"].replace("{names}", names).replace("{value}", _VALUE)
             inside = said if "(?P<" in said else f"(?P<secret>{said})"
             self._expression = inside if fields.get("open") else f"{_BEGINNING}(?:{inside})"
 
@@ -86,7 +86,8 @@ class _Rule:
             return False
         if len(text) < self._length or (self._entropy and entropy(text) < self._entropy):
             return False
-        return self._unless is None or compiled(self._unless).fullmatch(value) is None
+        placeholders = (_placeholder(), self._unless)
+        return not any(each is not None and compiled(each).fullmatch(value) for each in placeholders)
 
 
 def find(text: str) -> list[Found]:
@@ -142,9 +143,18 @@ def compiled(expression: str) -> Any:  # noqa: ANN401 - re2 has no types
 
 
 @cache
+def _formats() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("credentials.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def _placeholder() -> str:
+    return str(_formats()["placeholder"])
+
+
+@cache
 def _rules() -> tuple[_Rule, ...]:
-    text = Path(__file__).with_name("credentials.toml").read_text(encoding="utf-8")
-    return tuple(_Rule(place, fields) for place, fields in enumerate(tomllib.loads(text)["rules"]))
+    return tuple(_Rule(place, fields) for place, fields in enumerate(_formats()["rules"]))
 
 
 @cache
