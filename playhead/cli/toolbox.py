@@ -7,6 +7,7 @@ import sys
 from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
+from inspect import isfunction
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -48,12 +49,17 @@ def load_program(reference: str) -> Recorded:
     return _named(reference, "--program", Recorded, "function with @playhead.recorded")
 
 
+def _behind(value: object) -> object:
+    """Return the recorded program that a function calls, or the value itself."""
+    return getattr(value, "recorded", value) if isfunction(value) else value
+
+
 def _named(reference: str, option: str, kind: type[T], called: str) -> T:
     module_name, _, name = map(str.strip, reference.partition(":"))
     module = _module(module_name, f"{option} {reference!r}")
-    value = getattr(module, name, None)
+    value = _behind(getattr(module, name, None))
     if not isinstance(value, kind):
-        known = [each for each, held in vars(module).items() if isinstance(held, kind)]
+        known = [each for each, held in vars(module).items() if isinstance(_behind(held), kind)]
         raise ToolDefinitionError(f"{option}: {module.__name__} has no {called} {name!r}.{nearest(name, known)}")
     return value
 

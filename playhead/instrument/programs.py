@@ -8,7 +8,6 @@ import logging
 import platform
 from contextlib import ExitStack, contextmanager
 from functools import cached_property, update_wrapper
-from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, ParamSpec, TypeVar, overload
 
 from pydantic import Field
@@ -112,7 +111,6 @@ class Recorded:
         compose: Sequence[Block] = (),
     ) -> None:
         """Record a function; see `recorded`."""
-        update_wrapper(self, function)
         self.function = function
         """The function itself."""
         self._signature = inspect.signature(function)
@@ -126,10 +124,6 @@ class Recorded:
         if scope is None:
             return self.begin(bound, self._live, ProgramWorld(), {})
         return self._below(scope, bound)
-
-    def __get__(self, instance: object, owner: type | None = None) -> Any:  # noqa: ANN401 - as a function
-        """Bind a method to its object."""
-        return self if instance is None else MethodType(self, instance)
 
     @property
     def reference(self) -> str:
@@ -289,6 +283,20 @@ def task_of(header: AgentHeader) -> str:
     return task if isinstance(task, str) else scrub(as_text(arguments))
 
 
+def _as_function(program: Recorded) -> Callable[..., Any]:
+    """Return a function that calls the program: a coroutine function for one, because frameworks look at that."""
+
+    async def wait(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the function
+        return await program(*args, **kwargs)
+
+    def begin(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the function
+        return program(*args, **kwargs)
+
+    made: Any = wait if inspect.iscoroutinefunction(program.function) else begin
+    made.recorded = program  # for replays
+    return update_wrapper(made, program.function)
+
+
 @overload
 def recorded(function: Callable[P, R], /) -> Callable[P, R]: ...
 
@@ -324,7 +332,7 @@ def recorded(
         UsageError: when it is called: a block is no killswitch, or cannot guard a program.
     """
 
-    def make(target: Callable[..., Any]) -> Recorded:
-        return Recorded(target, name, trace, compose)
+    def make(target: Callable[..., Any]) -> Callable[..., Any]:
+        return _as_function(Recorded(target, name, trace, compose))
 
     return make if function is None else make(function)

@@ -68,11 +68,12 @@ def checked_program(recording: Recording, program: object) -> Recorded:
     Raises:
         UsageError: it is not a recorded function, or the recording is not one of a program.
     """
-    if not isinstance(program, Recorded):
+    known = getattr(program, "recorded", program)
+    if not isinstance(known, Recorded):
         raise UsageError(f"program= is a function with @playhead.recorded; it is {program!r}")
     if recording.header.agent.strategy != STRATEGY:
         raise UsageError(f"{recording.run_id} is a run of an agent, not of a program: leave out program=")
-    return program
+    return known
 
 
 async def perform(

@@ -85,7 +85,7 @@ def test_a_loop_does_all_that_an_agent_of_ours_does(
 def test_a_budget_stops_a_loop(loop: Any) -> None:
     """The output cap of each request is lowered to what is left, and the last one is not sent."""
     program, asked = loop
-    inside = program.support.function
+    inside = program.support.__wrapped__
     with pytest.raises(RunEndedError):
         playhead.recorded(compose=[budget_limit(max_tokens=600)])(inside)("Order 7 arrived broken.")
     recording = playhead.load_recording("latest")

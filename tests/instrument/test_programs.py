@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -290,3 +291,25 @@ async def test_many_runs_at_once_are_apart() -> None:
         assert asked & set(names) == {run.header.task}
         assert {"key": run.header.task} in [call.started.args for call in run.root.calls.values()]
         assert run.status == "closed"
+
+
+async def test_a_recorded_function_is_a_function_of_its_kind() -> None:
+    """Frameworks look at that; a method is bound to its object, and its other arguments are recorded."""
+
+    class Desk:
+        @recorded
+        async def answer(self, task: str) -> str:
+            """Answer."""
+            return lookup(task)
+
+        @recorded
+        def plain(self, task: str) -> str:
+            return lookup(task)
+
+    assert inspect.iscoroutinefunction(Desk.answer)
+    assert inspect.isfunction(Desk.plain)
+    assert (Desk.answer.__name__, Desk.answer.__doc__) == ("answer", "Answer.")
+    assert [await Desk().answer("a"), Desk().plain(task="b")] == ["a is 42", "b is 42"]
+    settings = latest().header.agent.strategy_settings
+    assert (settings["arguments"], settings["not_json"]) == ({"task": "b"}, ["self"])
+    assert latest().reproduce_sync(program=Desk.plain, args={"self": Desk()}).identical

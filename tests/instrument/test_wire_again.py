@@ -226,5 +226,5 @@ def test_a_budget_refuses_a_request_whose_wire_format_is_unknown(
     with answering(listen) as url:
         ADDRESS.append(url)
         with pytest.raises(RunEndedError, match=r"the wire format of http://127\.0\.0\.1:\d+/weather is not known"):
-            recorded(compose=[budget_limit(max_tokens=1000)])(vars(elsewhere)["function"])()
+            recorded(compose=[budget_limit(max_tokens=1000)])(vars(elsewhere)["__wrapped__"])()
     assert asked == []

@@ -32,7 +32,7 @@ def test_a_loop_on_a_real_model_reproduces(
     monkeypatch.setenv("MODEL", MODEL.partition("/")[2])
     monkeypatch.delitem(sys.modules, f"examples.loops.{name}", raising=False)
     loop = importlib.import_module(f"examples.loops.{name}")
-    support = playhead.recorded(name="support", compose=[budget_limit(max_tokens=4000)])(loop.support.function)
+    support = playhead.recorded(name="support", compose=[budget_limit(max_tokens=4000)])(loop.support.__wrapped__)
     with suppress(RunEndedError):
         support("Order 7 arrived broken. Look it up, and refund it.")
     recording = playhead.load_recording("latest")
