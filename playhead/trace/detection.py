@@ -86,7 +86,7 @@ class _Rule:
             return False
         if len(text) < self._length or (self._entropy and entropy(text) < self._entropy):
             return False
-        placeholders = (_placeholder(), self._unless)
+        placeholders = (_formats()["placeholder"], self._unless)
         return not any(each is not None and compiled(each).fullmatch(value) for each in placeholders)
 
 
@@ -145,11 +145,6 @@ def compiled(expression: str) -> Any:  # noqa: ANN401 - re2 has no types
 @cache
 def _formats() -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_name("credentials.toml").read_text(encoding="utf-8"))
-
-
-@cache
-def _placeholder() -> str:
-    return str(_formats()["placeholder"])
 
 
 @cache

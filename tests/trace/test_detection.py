@@ -45,7 +45,7 @@ def test_the_rules() -> None:
         "unless",
     }
     assert {field for rule in RULES for field in rule} == {*allowed, "not_named", "source"}
-    assert compiled(detection._placeholder())
+    assert compiled(detection._formats()["placeholder"])
     for rule in detection._rules():
         assert list(rule.spans(b"nothing to see")) == []
         for expression in filter(None, (rule._unless, rule._not_named)):
