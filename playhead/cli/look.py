@@ -83,16 +83,20 @@ def list_(*, limit: int, trace_dir: Path | None, as_json: bool) -> int:
 
 @options.command(
     "show",
-    example="playhead show latest --kind 'tool-*'",
+    example="playhead show latest --kind 'tool-*'\n  playhead show latest 17     # one event in full",
     exits={1: "something is wrong with the file; what can be read of it is shown", **options.UNREADABLE},
 )
 @options.run_argument()
+@click.argument("seq", type=click.IntRange(min=0), required=False)
 @options.repeatable("--kind", "kinds", "KIND", "Only events of this kind; `tool-*` works.")
 @click.option("--owner", metavar="OWNER", help="Only events of this agent: `root`, or `researcher@3.0`.")
-def show(*, run: str, kinds: tuple[str, ...], owner: str | None, trace_dir: Path | None, as_json: bool) -> int:
-    """Show a run, one line per event, with each problem of its file at its place.
+def show(  # noqa: PLR0913 - the options
+    *, run: str, seq: int | None, kinds: tuple[str, ...], owner: str | None, trace_dir: Path | None, as_json: bool
+) -> int:
+    """Show a run, one line per event, with each problem of its file at its place; or one event in full.
 
-    RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
+    RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file. SEQ is the number
+    of an event: all its fields are shown, and the file is read and verified up to it.
 
     The columns: number of the event, seconds since the start, turn of the loop, kind, and what happened; below a call,
     the reason that the model stated for it.
@@ -101,6 +105,10 @@ def show(*, run: str, kinds: tuple[str, ...], owner: str | None, trace_dir: Path
     from playhead.trace.reader import Problem, scan
 
     items, wanted, timeline = scan(open_store(trace_dir).resolve(run)), Filter(kinds, owner), Timeline()
+    if seq is not None:
+        if kinds or owner:
+            raise UsageError("SEQ names one event: leave out --kind and --owner")
+        return show_event(seq, items, as_json=as_json)
     if as_json:
         write_json(event_as_json(item) for item in timeline.seen(items) if isinstance(item, Problem) or wanted(item))
     else:
@@ -113,6 +121,32 @@ def show(*, run: str, kinds: tuple[str, ...], owner: str | None, trace_dir: Path
         note(f"problems in the file: {timeline.problems}, marked !! above; `playhead check` judges them")
     wanted.complain()
     return exits.FAILED if timeline.problems else exits.OK
+
+
+def show_event(seq: int, items: Iterator[Record | Problem], *, as_json: bool) -> int:
+    """Show one event in full.
+
+    Raises:
+        UsageError: the run has no such event.
+    """
+    from playhead.diagnose.whole_event import event_lines
+    from playhead.trace.reader import Problem
+
+    started_us, last, problems = None, None, []
+    for item in items:
+        if isinstance(item, Problem):
+            problems.append(item)
+            continue
+        started_us, last = (item.ts if started_us is None else started_us), item.seq
+        if item.seq == seq:
+            tell(event_as_json(item), *event_lines(item, started_us), as_json=as_json)
+            break
+    else:
+        readable = "no event of it can be read" if last is None else f"the last one is {last}"
+        raise UsageError(f"there is no event {seq} in this run: {readable}")
+    for problem in problems:
+        note(f"up to this event: {problem}")
+    return exits.FAILED if problems else exits.OK
 
 
 class Filter:

@@ -25,6 +25,7 @@ COMMANDS = [
     "diff hostile",
     "replay hostile",
     "show hostile --kind x*",
+    "show hostile 3",
     "show hostile --owner o",
     "forget hostile --value title --dry-run",
     "leaks hostile",
