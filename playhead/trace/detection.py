@@ -57,8 +57,8 @@ class _Rule:
         self._length: int = fields.get("length", 0)
         self._digits: bool = fields.get("digits", False)
         self._mixed: bool = fields.get("mixed", False)
-        self._unless: str | None = fields.get("unless")
-        self._not_named: str | None = fields.get("not_named")
+        self._unless = "|".join(fields.get("unless", ()))
+        self._not_named = "|".join(fields.get("not_named", ()))
         if "assigned" in fields:
             self._expression = rf"(?:{self.keywords}){_ASSIGNMENT}(?P<secret>{fields['assigned']})(?:[^\w-]|$)"
         else:
@@ -72,7 +72,7 @@ class _Rule:
         while (match := expression.search(data, position)) is not None:
             start, end = next(span for span in map(match.span, range(1, expression.groups + 1)) if span != (-1, -1))
             position = match.end()
-            named = self._not_named is None or compiled(self._not_named).search(data[match.start() : start]) is None
+            named = not self._not_named or compiled(self._not_named).search(data[match.start() : start]) is None
             if named and self._is_credential(data[start:end]):
                 yield match.start(), start, end
             elif self._is_named and end - start < _LONGEST_NAME:  # it may be the name of one: `password: password: …`
@@ -87,7 +87,7 @@ class _Rule:
         if len(text) < self._length or (self._entropy and entropy(text) < self._entropy):
             return False
         placeholders = (_formats()["placeholder"], self._unless)
-        return not any(each is not None and compiled(each).fullmatch(value) for each in placeholders)
+        return not any(each and compiled(each).fullmatch(value) for each in placeholders)
 
 
 def find(text: str) -> list[Found]:

@@ -125,6 +125,7 @@ def test_where_it_stands(text: str, found: tuple[str, str]) -> None:
         "class Ed25519PrivateKey(X25519PrivateKey):", "-----BEGIN PRIVATE KEY-----", "drone built 3f786850e387550fdab836ed7e6dc881de23001b",
         "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUQm9ndXMgY2VydGlmaWNhdGUgMTIzNDU2Nzg5MDEyMzQ=\n-----END CERTIFICATE-----",
         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ9v0Yq8Q1h3H0oT4mKxW2y8zB6c5d7e9f1g3h5j7k9l ann@host", "secret: correct horse battery staple", "Buffer.from(password, 'base64')", "my $pwd = CPAN::anycwd2()",
+        "sk-learn-contrib-project-0.24", "pa-2024-11-28-something-really-long-identifier-x1",
     ],
 )  # fmt: skip
 def test_what_is_none(text: str) -> None:
