@@ -576,3 +576,21 @@ def test_a_request_that_is_open_when_its_program_returns_has_no_answer() -> None
     recording = playhead.load_recording("latest")
     (exchange,) = recording.root.exchanges
     assert (recording.status, done, type(exchange.outcome).__name__) == ("closed", ["late"], "LlmFailed")
+
+
+def test_objects_that_are_no_json_are_the_same_in_each_process() -> None:
+    """An argument or an output that is shown by its `repr` is compared without its place in memory."""
+
+    @tool(read_only=True)
+    def about(thing: Any) -> str:
+        return type(thing).__name__
+
+    @recorded
+    def making() -> Any:
+        things.append(Chat(one_call))
+        about(things[-1])
+        return things[-1]
+
+    things: list[Chat] = []
+    making()
+    assert reproduced(making).identical
