@@ -315,14 +315,10 @@ def _bytes(value: bytes) -> JsonValue:
 
 
 def _opaque(value: object, error: Exception | None = None) -> JsonValue:
-    # A default `repr` says where the object lies in memory, which is another place in each process.
-    shown = (
-        f"<{type(error).__name__} while it was read>"
-        if error
-        else _tried(lambda: re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value)))
-    )
+    shown = f"<{type(error).__name__} while it was read>" if error else _tried(lambda: repr(value))
     name = _tried(lambda: f"{type(value).__module__}.{type(value).__qualname__}")
-    return {TYPE_TAG: "object", "class": name, "repr": shown, "lossy": True}
+    # A default `repr` says where the object lies in memory, which is another place in each process.
+    return {TYPE_TAG: "object", "class": name, "repr": re.sub(r" at 0x[0-9a-fA-F]+", "", shown), "lossy": True}
 
 
 def _tried(text: Callable[[], str]) -> str:
