@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from opentelemetry.sdk.trace import ReadableSpan, Span
 
+    from playhead.compose import Harness
+    from playhead.trace.types import Completion, Request
     from tests.spans.collector import Collector
 
 SCOPE = "openinference.instrumentation.playhead"
@@ -122,6 +124,27 @@ async def test_a_configured_provider_gets_the_spans(tmp_path: Path, application:
     assert sorted(application.tree()) == sorted(TREE)
     assert {each.attributes[NOTE] for each in application.ours() if each.name == "tool:read"} == {"b"}  # type: ignore[index]
     assert {each.resource.attributes["service.name"] for each in application.ours()} == {"shop"}
+
+
+async def test_a_request_and_a_hook_have_a_current_span(tmp_path: Path, application: Application) -> None:
+    """What an adapter traces while it asks, streamed or not, nests under the request; what a hook traces, under the agent."""
+
+    class Asking(ScriptedModel):
+        async def complete(self, request: Request) -> Completion:
+            with application.tracer.start_as_current_span("POST /chat"):
+                return await super().complete(request)
+
+    def watch(harness: Harness) -> None:
+        harness.tap("lifecycle.completed", lambda *_: application.tracer.start_span("note").end())
+
+    agent = Agent(Asking([text("Done.")]), name="guide", compose=[watch], trace=tmp_path)
+    await agent.run("Go.")
+    assert sorted(application.tree()) == [
+        "- > agent:guide",
+        "agent:guide > llm:scripted/model",
+        "agent:guide > note",
+        "llm:scripted/model > POST /chat",
+    ]
 
 
 async def test_many_runs_at_once_keep_their_spans_apart(tmp_path: Path, application: Application) -> None:
