@@ -76,7 +76,7 @@ def fetch(query: dict[str, Any]) -> Any:
 TURNS: list[Any] = [
     call("fetch", query={"key": GITHUB, "list": [{"a": f"\t{AWS}"}], SLACK: {"password": PASSWORD}}),
     call("fetch", query={"fail": True}),
-    call("helper", task=f"Use {STRIPE} and {GOOGLE}."),
+    call("helper", task=f"Use {STRIPE}, {GOOGLE} and {PASSWORD}."),  # known as a password by now
     text(f"Done with {GITHUB};\nthe password is {PASSWORD}"),
 ]
 
