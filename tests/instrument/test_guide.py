@@ -60,6 +60,7 @@ def test_the_program_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """It is recorded, reproduced, and replayed with another prompt, as the page shows."""
     page = (DOCS / "your-own-loop.md").read_text(encoding="utf-8")
     (tmp_path / "shop.py").write_text(OURS)
+    monkeypatch.delitem(sys.modules, "shop", raising=False)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("PLAYHEAD_TRACE_DIR", str(tmp_path / "traces"))
