@@ -11,6 +11,7 @@ NAMES = (
     "import_time",
     "hops",
     "reading",
+    "searching",
     "replaying",
     "strategies",
     "repair",

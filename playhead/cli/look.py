@@ -1,4 +1,4 @@
-"""Commands that read: `list`, `show`, `debrief`, `stats`, `check` and `diff`."""
+"""Commands that read: `list`, `show`, `grep`, `debrief`, `stats`, `check` and `diff`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from playhead.cli.output import PROSE_WIDTH, note, tell, text_console, write_jso
 from playhead.cli.reading import Reading, noted, open_store
 from playhead.diagnose.parts import counted
 from playhead.diagnose.terminal import Line
-from playhead.errors import NotATraceError, TraceNotFoundError, UsageError, nearest
+from playhead.errors import NotATraceError, TraceError, TraceNotFoundError, UsageError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -199,6 +199,54 @@ def event_as_json(item: Record | Problem) -> dict[str, Any]:
     if isinstance(item, Problem):
         return {"problem": asdict(item)}
     return {name: value for name, value in item.as_json().items() if name != "h"}
+
+
+# --- grep -------------------------------------------------------------------------------------------------------------
+
+
+@options.command(
+    "grep",
+    example="""playhead grep 'tool == "send_mail" and args.amount > 400'\n  playhead grep '"Mount Zed"' latest""",
+    exits={0: "an event matches", 1: "no event matches", 3: "a run, or a line that may match, cannot be read"},
+)
+@click.argument("expression", metavar="EXPR")
+@options.runs_argument
+def grep(*, expression: str, runs: tuple[str, ...], trace_dir: Path | None, as_json: bool) -> int:
+    """Find events that meet a condition, in the named runs, or in every run of the folder.
+
+    EXPR compares fields of an event (`kind`, `owner`, `iteration`, and those that `playhead show RUN SEQ` prints) with numbers, texts
+    in quotes, true, false and null: == != < <= > >=, in, and, or, not, len(field), matches(field, "regex"). A dot reads a
+    key: args.to. A text alone is found in any field. A comparison with a field that the event lacks is false. The
+    expression is read, never run.
+
+    RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file. Lines are not
+    verified: `playhead check` does that.
+    """
+    from playhead.diagnose.expression import parse_expression
+    from playhead.diagnose.search import Search
+    from playhead.trace.blobs import run_id_of
+
+    condition, store = parse_expression(expression), open_store(trace_dir)
+    found = failed = False
+    for path in [store.resolve(each) for each in runs] or store.paths():
+        search, run_id = Search(path, condition), run_id_of(path)
+        try:
+            for record in search:
+                found = True
+                tell({"run_id": run_id, **event_as_json(record)}, match_row(run_id, record), as_json=as_json)
+        except TraceError as error:
+            search.unread = str(error)
+        if search.unread:
+            failed = True
+            note(f"{path.name}: {search.unread}")
+    return exits.UNREADABLE if failed else exits.OK if found else exits.FAILED
+
+
+def match_row(run_id: str, record: Record) -> Line:
+    """Return the line of an event that was found: its run, its number, its kind, and what happened."""
+    from playhead.diagnose.summaries import summarise
+
+    return Line((f"{run_id} {record.seq:>4}  ", "dim"), (f"{record.kind}  ", "green"), summarise(record.event))
 
 
 # --- debrief and stats ------------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ GROUPS: Final = {
     ("Look at what was recorded", "look"): {
         "list": "List recent runs.",
         "show": "Show a run, event by event.",
+        "grep": "Find events in recorded runs.",
         "debrief": "Explain a run's decisions, and flag claims that its trace does not support.",
         "stats": "Count tokens, cost and time by model, tool and agent.",
         "check": "Verify that a trace is whole and unchanged.",
@@ -65,7 +66,7 @@ COMMANDS: Final = {name: what for group in GROUPS.values() for name, what in gro
 MODULES: Final = {name: module for (_, module), group in GROUPS.items() for name in group} | {"demo": "demo"}
 """The module of each command."""
 HARMLESS: Final = frozenset(
-    {"demo", "approvals", "list", "show", "debrief", "stats", "check", "leaks", "reproduce", "backtest", "diff", "completion"}
+    {"demo", "approvals", "list", "show", "grep", "debrief", "stats", "check", "leaks", "reproduce", "backtest", "diff", "completion"}
 )  # fmt: skip
 """Commands without lasting effects. Only these are suggested for a misspelt command."""
 

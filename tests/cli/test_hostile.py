@@ -26,6 +26,8 @@ COMMANDS = [
     "replay hostile",
     "show hostile --kind x*",
     "show hostile 3",
+    "grep seq>=0 hostile",
+    "grep \x1b[2J",
     "show hostile --owner o",
     "forget hostile --value title --dry-run",
     "leaks hostile",
