@@ -9,11 +9,12 @@ import click
 
 from playhead.cli import exits, options
 from playhead.cli.output import PROSE_WIDTH, tell, text_console, write_json
-from playhead.cli.reading import Reading, open_store
+from playhead.cli.reading import Reading, chosen, open_store
 from playhead.diagnose.document import Document, Row, Section
 from playhead.diagnose.parts import cost_text, counted, time_cell, total_text
 from playhead.diagnose.terminal import Line
 from playhead.errors import UsageError
+from playhead.trace.blobs import run_id_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +34,7 @@ PARTIAL: Final = {
 
 @options.command(
     "reproduce",
-    example="playhead reproduce latest",
+    example="playhead reproduce latest\n  playhead reproduce --last 100 --ended answered",
     exits={
         0: "every event came out as recorded",
         1: "a divergence",
@@ -41,7 +42,8 @@ PARTIAL: Final = {
         **options.UNREADABLE,
     },
 )
-@options.run_argument()
+@options.runs_argument
+@options.filters("agent", "arg")
 @click.option(
     "--agent", "reference", metavar="MODULE:NAME", help="Use tools, prompts and settings of this agent of your code."
 )
@@ -50,7 +52,7 @@ PARTIAL: Final = {
 @options.sealed_option
 def reproduce(  # noqa: PLR0913 - options
     *,
-    run: str,
+    runs: tuple[str, ...],
     reference: str | None,
     program: str | None,
     arguments: tuple[tuple[str, Any], ...],
@@ -68,11 +70,15 @@ def reproduce(  # noqa: PLR0913 - options
     from playhead.cli.toolbox import load_agent
     from playhead.replay import load_recording
 
-    recording = load_recording(open_store(trace_dir).resolve(run))
+    paths = chosen(open_store(trace_dir), runs, 0)
     agent = None if reference is None else load_agent(reference)
-    outcome = recording.reproduce_sync(agent=agent, **_of_program(program, arguments, sealed=sealed))
-    tell(asdict(outcome), *reproduction_rows(outcome), as_json=as_json)
-    return reproduction_exit_code(outcome)
+    of_program, codes = _of_program(program, arguments, sealed=sealed), set()
+    for path in paths:
+        outcome = load_recording(path).reproduce_sync(agent=agent, **of_program)
+        name = [Line((run_id_of(path), "bold"))] if len(paths) > 1 else []
+        tell({"run_id": run_id_of(path), **asdict(outcome)}, *name, *reproduction_rows(outcome), as_json=as_json)
+        codes.add(reproduction_exit_code(outcome))
+    return next(code for code in (exits.FAILED, exits.INCONCLUSIVE, exits.OK) if code in codes)
 
 
 def _of_program(reference: str | None, arguments: tuple[tuple[str, Any], ...], *, sealed: bool) -> dict[str, Any]:
@@ -256,12 +262,11 @@ NAME: Final = 13
 )
 @options.runs_argument
 @options.switch_option
-@options.last_option
+@options.filters()
 def backtest(
     *,
     runs: tuple[str, ...],
     switches: tuple[SwitchExpression, ...],
-    last: int | None,
     trace_dir: Path | None,
     as_json: bool,
 ) -> int:
@@ -279,7 +284,7 @@ def backtest(
 
     if not switches:
         raise UsageError("backtest needs a --switch")
-    reading = Reading(open_store(trace_dir), runs, last)
+    reading = Reading(open_store(trace_dir), runs)
     summary = Summary(switches=tuple(each.text for each in switches))
     for recording in reading:
         run = judge(recording, switches)

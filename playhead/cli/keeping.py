@@ -11,7 +11,7 @@ import click
 
 from playhead.cli import exits, options
 from playhead.cli.output import note, tell, tell_all
-from playhead.cli.reading import open_store
+from playhead.cli.reading import chosen, open_store, query_of
 from playhead.diagnose.parts import counted
 from playhead.diagnose.terminal import Line
 from playhead.errors import TraceError, TraceNotFoundError, UsageError
@@ -110,6 +110,7 @@ def forget(  # noqa: PLR0913 - the options
     elsewhere are not known: exported spans, reports, bundles, backups.
     """
     from playhead.diagnose.erasure import Eraser, erase
+    from playhead.diagnose.run_index import forget_index
     from playhead.trace.store import TraceStore
 
     if not erased and not patterns:
@@ -117,6 +118,9 @@ def forget(  # noqa: PLR0913 - the options
     store = open_store(trace_dir)
     paths = list(dict.fromkeys(store.resolve(reference) for reference in runs))
     eraser = Eraser(erased, patterns)
+    folders = dict.fromkeys(TraceStore.of(path).folder for path in paths)
+    for folder in folders:
+        forget_index(folder)  # it holds hashes, with which a guess could be confirmed
     done, is_refused = [], False
     for path in paths:
         try:
@@ -125,7 +129,6 @@ def forget(  # noqa: PLR0913 - the options
             note(str(error))
             is_refused = True
     known = {path for each in done for path in (each.path, *each.removed)}
-    folders = dict.fromkeys(TraceStore.of(path).folder for path in paths)
     elsewhere = [path for folder in folders for path in holders(folder, eraser) if path not in known]
     tell(
         {"runs": list(map(erasure_as_json, done)), "elsewhere": list(map(str, elsewhere)), "dry_run": dry_run},
@@ -228,7 +231,7 @@ def check_heads(  # noqa: PLR0913 - what two commands do
     key = read_key(key_source) if key_source is not None else None
     file = store.folder / DEFAULT if file is None and key is not None else file
     kept = read_heads(file) if file is not None else {}
-    paths = chosen(store, runs, but=kept)
+    paths = all_or(store, runs, but=kept)
     by_id = not any(run.endswith(SUFFIXES) for run in runs)  # a file that is named by its path may have any name
     seals, failed = [], False
     for path in paths:
@@ -242,7 +245,7 @@ def check_heads(  # noqa: PLR0913 - what two commands do
             failed = True
         else:
             seals.append(judged)
-    missing = [] if runs else sorted(kept.keys() - {run_id_of(path) for path in paths})
+    missing = [] if runs or query_of() else sorted(kept.keys() - {run_id_of(path) for path in paths})
     if file is not None and (write or (key is None and not file.exists())):
         keep_heads(file, kept, seals, key if signs else None)
         note(f"heads are kept in {file}" + ("" if signs else ": store it where nobody who can change traces can write"))
@@ -280,7 +283,7 @@ def leaks(*, runs: tuple[str, ...], trace_dir: Path | None, as_json: bool) -> in
     from playhead.diagnose.leaks import leaks_in
 
     store = open_store(trace_dir)
-    found, problems = leaks_in(chosen(store, runs))
+    found, problems = leaks_in(all_or(store, runs))
     for problem in problems:
         note(f"not read: {problem}")
     tell_all(
@@ -339,13 +342,9 @@ def prune(*, runs: tuple[str, ...], yes: bool, trace_dir: Path | None, as_json: 
     return exits.OK
 
 
-def chosen(store: TraceStore, runs: tuple[str, ...], but: Collection[str] = ()) -> list[Path]:
-    """Return the named runs, or all of the folder.
-
-    Raises:
-        TraceNotFoundError: a run does not exist, or the folder has none and there is nothing else to report.
-    """
-    paths = list(dict.fromkeys(map(store.resolve, runs))) or store.paths()
+def all_or(store: TraceStore, runs: tuple[str, ...], but: Collection[str] = ()) -> list[Path]:
+    """Return the chosen runs, or all of the folder; raises like `chosen`, and if there is none and nothing else to report."""
+    paths = chosen(store, runs)
     if not paths and not but:
         raise TraceNotFoundError(f"no runs in {store.folder}; `playhead demo` records one")
     return paths

@@ -12,7 +12,7 @@ import click
 
 from playhead.cli import exits, options
 from playhead.cli.output import PROSE_WIDTH, note, tell, text_console, write_json
-from playhead.cli.reading import Reading, noted, open_store
+from playhead.cli.reading import Reading, chosen, none_found, noted, open_store, query_of
 from playhead.diagnose.parts import counted
 from playhead.diagnose.terminal import Line
 from playhead.errors import NotATraceError, TraceError, TraceNotFoundError, UsageError, nearest
@@ -43,18 +43,29 @@ SHOWN: Final = 20
 """Problems that are printed; `--json` has more."""
 
 
-@options.command("list", example="playhead list --limit 5", exits={3: "the folder cannot be read"})
+@options.command(
+    "list",
+    example="playhead list --limit 5\n"
+    "  playhead list --ended timeout_after --since 1d\n"
+    "  playhead list --tool send_mail --arg amount=420\n"
+    "  playhead list --sort cost --limit 1",
+    exits={3: "the folder cannot be read"},
+)
 @click.option("--limit", type=click.IntRange(min=1), default=20, help="Runs at most.")
+@options.filters()
 @options.counts_replays
 def list_(*, limit: int, trace_dir: Path | None, as_json: bool) -> int:
-    """List recent runs, newest first: how each ended, how long it took, its tokens and its cost.
+    """List runs, newest first, or those that fulfil all conditions: ending, time, cost, agent and task.
 
     A run is `answered` by its model, `stopped` (with the reason, such as a limit or `kill`), `failed`, `running` (its
     process lives), `interrupted` (its process is gone, and the trace has no end), `resumed` (another run continues it),
     `open` (without an end, on a machine that cannot be seen from here), `damaged` (its first or last line is not what was
     written) or `unreadable`. `?` stands for what is not known: 1,200+? tokens are at least 1,200. Only the first and the
     last line of a file are read and verified; `playhead check` verifies all of it.
+
+    With conditions an index beside the traces saves reading them; the first time it is made. Delete it whenever you like.
     """
+    from playhead.diagnose.finding import find
     from playhead.diagnose.run_summary import summaries
     from playhead.diagnose.runs import RunList
     from playhead.trace.blobs import run_id_of
@@ -62,17 +73,23 @@ def list_(*, limit: int, trace_dir: Path | None, as_json: bool) -> int:
     store = open_store(trace_dir)
     if trace_dir is not None and not store.folder.exists():
         raise TraceNotFoundError(f"{store.folder}: no such folder")
+    query = query_of()
+    found = iter(summaries(store, limit)) if query is None else find(store, query)
+    runs = list(islice(found, limit))
     if as_json:
-        write_json(run.as_json() for run in summaries(store, limit))
+        write_json(run.as_json() for run in runs)
         return exits.OK
     paths, hidden = store.paths(), store.hidden()
-    if paths:
-        shown = RunList(summaries(store, limit), [run_id_of(path) for path in (*paths, *hidden)])
-        text_console().print(shown, crop=False)
+    if runs:
+        text_console().print(RunList(runs, [run_id_of(path) for path in (*paths, *hidden)]), crop=False)
+    elif query is not None and paths:
+        note(none_found(store, query))
     else:
         note(f"no runs in {store.folder} yet; `playhead demo` records one")
-    if len(paths) > limit:
+    if query is None and len(paths) > limit:
         note(f"{limit} of {len(paths):,} runs in {store.folder}; --limit shows more")
+    elif query is not None and next(found, None) is not None:
+        note(f"the first {limit} of them; --limit shows more")
     if hidden:
         note(f"{len(hidden):,} replay{' is' if len(hidden) == 1 else 's are'} not shown; --replays shows them too")
     return exits.OK
@@ -254,12 +271,13 @@ def match_row(run_id: str, record: Record) -> Line:
 
 @options.command(
     "debrief",
-    example="playhead debrief latest\n  playhead debrief latest --markdown > debrief.md",
+    example="playhead debrief latest\n  playhead debrief latest --markdown > debrief.md\n  playhead debrief --failed --last 3",
     exits={1: "the file is damaged; what can be read of it is shown all the same", **options.UNREADABLE},
 )
-@options.run_argument()
+@options.runs_argument
+@options.filters()
 @click.option("--markdown", is_flag=True, help="Write Markdown, for a review or an issue.")
-def debrief(*, run: str, markdown: bool, trace_dir: Path | None, as_json: bool) -> int:
+def debrief(*, runs: tuple[str, ...], markdown: bool, trace_dir: Path | None, as_json: bool) -> int:
     """Explain a run's decisions, from its trace alone.
 
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
@@ -273,13 +291,16 @@ def debrief(*, run: str, markdown: bool, trace_dir: Path | None, as_json: bool) 
 
     if markdown and as_json:
         raise UsageError("--markdown and --json are two forms: choose one")
-    recording = noted(read_recording(open_store(trace_dir).resolve(run)))
-    made = build_debrief(recording)
-    if markdown:
-        click.echo(debrief_document(made).markdown())
-    else:
-        tell(made.model_dump(mode="json"), debrief_document(made), as_json=as_json, width=PROSE_WIDTH)
-    return exits.FAILED if recording.status == "damaged" else exits.OK
+    states = set()
+    for path in chosen(open_store(trace_dir), runs, 0):
+        recording = noted(read_recording(path))
+        states.add(recording.status)
+        made = build_debrief(recording)
+        if markdown:
+            click.echo(debrief_document(made).markdown())
+        else:
+            tell(made.model_dump(mode="json"), debrief_document(made), as_json=as_json, width=PROSE_WIDTH)
+    return exits.FAILED if "damaged" in states else exits.OK
 
 
 @options.command(
@@ -291,17 +312,17 @@ def debrief(*, run: str, markdown: bool, trace_dir: Path | None, as_json: bool) 
     },
 )
 @options.runs_argument
-@options.last_option
-def stats(*, runs: tuple[str, ...], last: int | None, trace_dir: Path | None, as_json: bool) -> int:
+@options.filters()
+def stats(*, runs: tuple[str, ...], trace_dir: Path | None, as_json: bool) -> int:
     """Count what one run or several took: tokens, cost and time by model, tool and agent, errors, stated reasons.
 
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file; without any,
-    the newest runs of the folder. Unknown figures are listed, and never counted as 0.
+    the newest runs of the folder, 20 at most. Unknown figures are listed, and never counted as 0.
     """
     from playhead.diagnose.statistics import run_statistics
     from playhead.diagnose.statistics_view import statistics_document
 
-    reading = Reading(open_store(trace_dir), runs, last)
+    reading = Reading(open_store(trace_dir), runs)
     statistics = run_statistics(reading)
     tell(statistics.model_dump(mode="json"), statistics_document(statistics), as_json=as_json, width=PROSE_WIDTH)
     if reading.failed and runs:
@@ -322,6 +343,7 @@ def stats(*, runs: tuple[str, ...], last: int | None, trace_dir: Path | None, as
     },
 )
 @options.runs_argument
+@options.filters()
 @click.option("--head", metavar="HASH", help="The hash of the last event, kept elsewhere: the trace has to end in it.")
 @options.heads_option
 @click.option("--write", is_flag=True, help="Add to the file of --heads what is new; a head that differs stays.")
@@ -353,7 +375,7 @@ def check(  # noqa: PLR0913 - the options
     if write and heads is None:
         raise UsageError("--write writes the file of --heads")
     store = open_store(trace_dir)
-    if len(runs) != 1 or heads is not None or key is not None:
+    if len(runs) != 1 or heads is not None or key is not None or query_of() is not None:
         from playhead.cli.keeping import check_heads
 
         if head is not None:

@@ -16,9 +16,9 @@ import click
 
 from playhead.cli import exits, options
 from playhead.cli.output import note, tell, tell_all
-from playhead.cli.reading import open_store
+from playhead.cli.reading import chosen, open_store
 from playhead.diagnose.terminal import Line
-from playhead.errors import MissingDependencyError, NotImportableError, TraceNotFoundError, UsageError
+from playhead.errors import MissingDependencyError, NotImportableError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from playhead.importing.collect.server import CollectServer
     from playhead.spans.delivery import Sink
     from playhead.spans.destination import Destination
-    from playhead.trace.store import TraceStore
 
 FORMATS: Final = ("otlp-json", "openinference-jsonl")
 
@@ -61,13 +60,7 @@ FORMATS: Final = ("otlp-json", "openinference-jsonl")
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
     help="The file for --format.  [default: stdout]",
 )
-@click.option(
-    "--since",
-    "since_us",
-    metavar="WHEN",
-    type=options.moment,
-    help="All runs that began since: `2h` ago, or 2026-11-22T09:00.",
-)
+@options.filters()
 @click.option("--resume", is_flag=True, help="Leave out what this collector has acknowledged.")
 @click.option("--follow", is_flag=True, help="Continue until all runs have ended.")
 @click.option("--assume-dead", is_flag=True, help="Runs of other machines whose lock is free have ended.")
@@ -95,7 +88,6 @@ def export(  # noqa: PLR0913 - the options
     headers: tuple[tuple[str, str], ...],
     form: str | None,
     output: Path | None,
-    since_us: int | None,
     no_content: bool,
     max_messages: int | None,
     all_messages: bool,
@@ -123,7 +115,7 @@ def export(  # noqa: PLR0913 - the options
     if form is not None and (to is not None or how["resume"] or headers):
         raise UsageError("--format writes text; --to, --header and --resume are for sending it")
     destination = _destination(to, dict(headers)) if form is None else None
-    paths = _chosen(open_store(trace_dir), runs, since_us)
+    paths = chosen(open_store(trace_dir), runs, 0)[:: 1 if runs else -1]  # the oldest first
     from playhead.spans.destination import require_opentelemetry
 
     require_opentelemetry()
@@ -161,20 +153,6 @@ def _destination(to: str | None, headers: dict[str, str]) -> Destination:
             "OTEL_EXPORTER_OTLP_ENDPOINT, or write a file with --format otlp-json -o spans.json"
         )
     return found
-
-
-def _chosen(store: TraceStore, runs: tuple[str, ...], since_us: int | None) -> list[Path]:
-    """Return the traces to export, each once, the oldest first when they are chosen by their time."""
-    from playhead.trace.store import began_us
-
-    if bool(runs) == (since_us is not None):
-        raise UsageError("name runs, or choose them with --since" + (", not both" if runs else ""))
-    if since_us is None:
-        return list(dict.fromkeys(store.resolve(reference) for reference in runs))
-    newer = [path for path in store.paths() if began_us(path) >= since_us]
-    if not newer:
-        raise TraceNotFoundError(f"no run in {store.folder} began since then")
-    return newer[::-1]
 
 
 @contextmanager

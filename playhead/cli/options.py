@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from playhead.cli.reading import NEWEST, REPLAYS, open_store
+from playhead.cli.reading import FILTERS, REPLAYS, open_store
 from playhead.diagnose.terminal import fit
 from playhead.errors import UsageError
 
@@ -258,9 +258,71 @@ def run_argument(name: str = "run", **settings: Any) -> Callable[[Made], Made]: 
 
 
 runs_argument: Final = run_argument("runs", metavar="[RUN]...", nargs=-1)
-last_option: Final = click.option(
-    "--last", type=click.IntRange(min=1), metavar="N", help=f"The newest N runs; {NEWEST} when no run is named."
-)
+
+
+def filters(*own: str) -> Callable[[Made], Made]:
+    """Add the options that choose runs, which `reading.chosen` heeds; those that a command has itself become `--run-…`."""
+
+    def keep(context: click.Context, option: click.Parameter, value: Any) -> None:  # noqa: ANN401 - click's own
+        if value not in (None, (), False):
+            given, name = context.meta.setdefault(FILTERS, {}), str(option.name).removeprefix("find_")
+            if name in {"endings", "failed"}:  # any of them
+                name, value = "endings", (*given.get("endings", ()), *(("failed",) if value is True else value))
+            given[name] = value
+
+    def add(function: Made) -> Made:
+        for flag, (name, what, settings) in reversed(_FILTERS.items()):
+            names = (f"--run-{flag}" if flag in own else f"--{flag}", f"find_{name}")
+            function = click.option(*names, help=f"Runs {what}", expose_value=False, callback=keep, **settings)(
+                function
+            )
+        return function
+
+    return add
+
+
+def call_argument(text: str) -> tuple[str, str]:
+    """Read NAME=VALUE of a recorded call; objects and lists in the form that recorded ones are compared in."""
+    name, value = pair(text)
+    read = json_or_text(value)
+    return name, json.dumps(read, sort_keys=True, ensure_ascii=False) if isinstance(read, (dict, list)) else value
+
+
+_FILTERS: Final[dict[str, tuple[str, str, dict[str, Any]]]] = {
+    "ended": (
+        "endings",
+        "that ended so: answered, stopped, failed, … or a reason such as timeout_after. Repeatable: any of them.",
+        {"multiple": True, "metavar": "ENDING"},
+    ),
+    "failed": ("failed", "that failed: short for --ended failed.", {"is_flag": True}),
+    "tool": ("tool", "in which this tool was called.", {"metavar": "NAME"}),
+    "arg": (
+        "arguments",
+        "with a call (of --tool) that had this argument. Repeatable: all of them, in one call.",
+        {"multiple": True, "metavar": "NAME=VALUE", "type": call_argument},
+    ),
+    "since": ("since_us", "that began since: `2h` ago, or 2026-11-22T09:00.", {"metavar": "WHEN", "type": moment}),
+    "agent": ("agent", "of the agent of this name.", {"metavar": "NAME"}),
+    "model": ("model", "that asked for this model, with or without its provider.", {"metavar": "NAME"}),
+    "tag": (
+        "tags",
+        "with this tag or metadata (`user_id=ann`). Repeatable: all of them.",
+        {"multiple": True, "metavar": "TAG|NAME=VALUE"},
+    ),
+    "min-cost": (
+        "min_cost",
+        "that cost at least so many dollars.",
+        {"metavar": "USD", "type": click.FloatRange(min=0)},
+    ),
+    "text": ("text", "with this text anywhere in their files; upper and lower case as given.", {"metavar": "TEXT"}),
+    "last": ("last", "of these, only the newest N.", {"metavar": "N", "type": click.IntRange(min=1)}),
+    "sort": (
+        "sort",
+        "in this order, the largest first.",
+        {"type": click.Choice(["started", "cost", "time", "tokens"])},
+    ),
+}
+"""The flag, the field of `Query`, what runs it chooses, and settings of the option."""
 tools_option: Final = repeatable("--tools", "tool_names", "MODULE:NAME[,NAME2]", "Functions to offer.")
 mcp_option: Final = repeatable(
     "--mcp",

@@ -8,17 +8,22 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from playhead.cli.output import note
-from playhead.errors import TraceError, TraceNotFoundError, UsageError
+from playhead.errors import TraceError, TraceNotFoundError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from playhead.diagnose.finding import Query
     from playhead.diagnose.recording import Recording
     from playhead.trace.store import TraceStore
 
 REPLAYS: Final = "playhead.replays"
 """The key under which a command stores whether replays count as runs."""
+FILTERS: Final = "playhead.filters"
+"""The key under which a command stores the conditions on runs, by the names of a `Query`'s fields."""
+LOOKED_AT: Final = 500
+"""Runs whose endings are compared with one that no run has."""
 NEWEST: Final = 20
 """The number of runs to read if none is named."""
 STATES: Final = {
@@ -42,21 +47,59 @@ def open_store(trace_dir: Path | None, context: click.Context | None = None) -> 
     return TraceStore(trace_dir.expanduser(), replays=replays)
 
 
+def query_of() -> Query | None:
+    """Return the conditions on runs that this command was given, or None if it was given none."""
+    from playhead.diagnose.finding import Query
+
+    given = click.get_current_context().meta.get(FILTERS)
+    return Query(**given) if given else None
+
+
+def chosen(store: TraceStore, references: tuple[str, ...], newest: int | None = None) -> list[Path]:
+    """Return the named runs, each once, or those that fulfil the conditions, or else the newest; with 0, no other ones.
+
+    Raises:
+        UsageError: there are both names and conditions, or neither and no other runs are meant.
+        TraceNotFoundError: a run does not exist, or none fulfils the conditions.
+    """
+    query = query_of()
+    if query is None and not references and newest == 0:
+        raise UsageError("name runs, or choose them with --last, --since, --ended and the like")
+    if query is None:
+        return list(dict.fromkeys(map(store.resolve, references))) or store.paths()[:newest]
+    if references:
+        raise UsageError("name runs, or choose them with --last, --since, --ended and the like, not both")
+    from playhead.diagnose.finding import find
+
+    if not (paths := [run.path for run in find(store, query)]):
+        raise TraceNotFoundError(none_found(store, query))
+    return paths
+
+
+def none_found(store: TraceStore, query: Query) -> str:
+    """Return that no run fulfils the conditions, with an ending of the newest runs that was perhaps meant."""
+    from playhead.diagnose.run_summary import summarise
+
+    known = [word for path in store.paths()[:LOOKED_AT] for word in query.endings_of(summarise(path)) if word]
+    return (
+        f"no run in {store.folder} is as the options say.{''.join(did_you_mean(each, known) for each in query.endings)}"
+    )
+
+
 class Reading:
     """The chosen runs, each once, one after the other, so that no more than one is in memory.
 
     Files that cannot be read are reported and skipped.
     """
 
-    def __init__(self, store: TraceStore, references: tuple[str, ...], newest: int | None) -> None:
-        """Read these runs, or without any as many of the newest; raises UsageError when both are given."""
-        if references and newest is not None:
-            raise UsageError("--last takes the newest runs; without it, name runs")
+    def __init__(self, store: TraceStore, references: tuple[str, ...]) -> None:
+        """Read these runs, those that fulfil the conditions, or the newest; raises like `chosen`, but for missing runs."""
         self.failed = False
         """Whether a run could not be read."""
         self.states: set[str] = set()
         """The states of the other runs."""
-        self._store, self._references, self._newest = store, references, newest or NEWEST
+        self._store, self._references = store, references
+        self._chosen = [] if references and query_of() is None else chosen(store, references, NEWEST)
 
     def __iter__(self) -> Iterator[Recording]:
         """Yield them.
@@ -79,9 +122,7 @@ class Reading:
             raise TraceNotFoundError(f"{where} can be read; `playhead list` shows runs, `playhead demo` records one")
 
     def _paths(self) -> list[Path]:
-        if not self._references:
-            return self._store.paths()[: self._newest]
-        found: list[Path] = []
+        found = list(self._chosen)
         for reference in self._references:
             try:
                 found.append(self._store.resolve(reference))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from playhead.diagnose.erasure import beside
 from playhead.diagnose.heads import DEFAULT, read_heads, write_heads
+from playhead.diagnose.run_index import forget_index
 from playhead.diagnose.run_summary import summaries
 from playhead.trace.store import TraceStore
 
@@ -132,6 +133,7 @@ def remove(store: TraceStore, runs: Sequence[Stored]) -> None:
         TraceError: the file of heads cannot be read; nothing has been removed.
     """
     heads, gone = read_heads(store.folder / DEFAULT), {each.run.run_id for each in runs}
+    forget_index(store.folder)
     for each in runs:
         for file in each.files:
             file.unlink(missing_ok=True)

@@ -102,7 +102,7 @@ def test_a_folder_that_is_not_there(home: Path) -> None:
         ("run task --model ollama/m --tools pack.needs:x", "imports 'nosuch_package', which is not installed"),
         ("run task --model ollama/m --tools pack.plain:odd", "cannot be passed by name"),
         ("debrief good --json --markdown", "choose one"),
-        ("stats good --last 3", "without it, name runs"),
+        ("stats good --last 3", "name runs, or choose them with --last"),
         ("replay good --model ollama/m --on-missing lenent", "'strict', 'lenient'"),
         ("replay good --model ollama/m --tool-result lookup", "begins with no tool's name"),
         ("replay good --model ollama/m --tool-result lookup:{=1", "its arguments are no JSON"),

@@ -59,7 +59,7 @@ def test_a_run_is_sent_and_it_is_said(store: Path, collector: Collector) -> None
     [
         ("good --all-messages --max-messages 5", "--all-messages and --max-messages contradict each other"),
         ("good", "there is nowhere to export to: name a collector with --to http://localhost:4318 or in OTEL_EXPORTER"),
-        ("--to http://h", "name runs, or choose them with --since"),
+        ("--to http://h", "name runs, or choose them with --last, --since"),
         ("good --to localhost", "--to is not the URL of a collector"),
         ("good -o x", "-o needs --format"),
         ("good --format otlp-json --resume", "--to, --header and --resume are for sending it"),

@@ -1,0 +1,209 @@
+"""Find runs by ending, start, agent, model, tags, cost, tool calls and text. The files decide; the index only saves reading."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from playhead.diagnose.run_index import RunIndex, key_of
+from playhead.diagnose.run_summary import summarise
+from playhead.errors import TraceError
+from playhead.trace.blobs import BlobFolder, run_id_of
+from playhead.trace.store import began_us
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+    from pathlib import Path
+
+    from playhead.diagnose.run_index import Glance
+    from playhead.diagnose.run_summary import RunSummary
+    from playhead.trace.store import TraceStore
+
+Sort = Literal["started", "cost", "time", "tokens"]
+_CALL: Final = b'"kind":"tool-call-started"'
+_ENVELOPE: Final = 80
+"""Bytes of a line that have its kind."""
+_LONGEST: Final = 64 << 20
+"""Bytes of a line that are read at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Conditions on runs; all that are given must hold."""
+
+    endings: Collection[str] = ()
+    """How it ended: one of these, an ending such as `failed` or a reason code such as `timeout_after`."""
+    since_us: int | None = None
+    """It began at this time or later, in microseconds since the Unix epoch."""
+    min_cost: float | None = None
+    """It cost at least so many US dollars, as far as costs are known; a run of unknown cost does not count."""
+    agent: str | None = None
+    """The agent's name."""
+    model: str | None = None
+    """The requested model, with or without its provider."""
+    tags: Collection[str] = ()
+    """All of these: a tag, or `name=value` of the metadata, `session_id` and `user_id` among it."""
+    tool: str | None = None
+    """The agent or one of its sub-agents called this tool."""
+    arguments: Collection[tuple[str, str]] = ()
+    """One call had all these arguments; a value that is no text as JSON, with sorted names."""
+    text: str | None = None
+    """This text is somewhere in the file or its large values, upper and lower case as given."""
+    last: int | None = None
+    """Only the newest N of these runs."""
+    sort: Sort = "started"
+    """The order, the largest first; what is unknown comes last."""
+
+    @property
+    def header(self) -> frozenset[str]:
+        """Return the facts that the first line must have."""
+        names = [("agent", self.agent), ("model", self.model), *(("tag", each) for each in self.tags)]
+        return frozenset(f"{kind}={name}" for kind, name in names if name is not None)
+
+    @property
+    def call(self) -> frozenset[str]:
+        """Return the facts that one tool call must have."""
+        tool = [] if self.tool is None else [f"tool={self.tool}"]
+        return frozenset([*tool, *(f"arg={name}={value}" for name, value in self.arguments)])
+
+    def admits(self, run: RunSummary) -> bool:
+        """Return whether a run's ending, start and cost fulfil the conditions."""
+        if self.endings and self.endings_of(run).isdisjoint(self.endings):
+            return False
+        if self.min_cost is not None and (run.cost_usd is None or run.cost_usd < self.min_cost):
+            return False
+        if self.since_us is None:
+            return True
+        return (began_us(run.path) if run.started_us is None else run.started_us) >= self.since_us
+
+    @staticmethod
+    def endings_of(run: RunSummary) -> set[str | None]:
+        """Return the words for how a run ended; a changed file says nothing about it."""
+        return {run.ending, run.terminated_by} if run.sound else {"damaged"}
+
+
+class Facts(NamedTuple):
+    """What a run can be found by, each as `kind=name`."""
+
+    header: frozenset[str]
+    calls: tuple[frozenset[str], ...]
+    is_whole: bool
+    """False if a line or a large value cannot be read."""
+
+
+def find(store: TraceStore, query: Query) -> Iterator[RunSummary]:
+    """Yield the runs of a folder that fulfil the conditions, each read when it is needed.
+
+    Raises:
+        TraceNotFoundError: the folder cannot be read.
+    """
+    runs = list(filter(query.admits, _candidates(store, query.header | query.call)))
+    if query.last is None:
+        return _read(_in_order(runs, query.sort), query)
+    return iter(_in_order(list(islice(_read(runs, query), query.last)), query.sort))
+
+
+def _candidates(store: TraceStore, wanted: frozenset[str]) -> Iterator[RunSummary]:
+    """Yield the runs that may have these facts, newest first; those that the index has without their texts."""
+    index = RunIndex(store.folder)
+    glances = [index.glance(path) or _indexed(index, path) for path in store.paths()]
+    index.save()
+    later = {run.resumed_from: run.run_id for run, _ in glances if run.terminated_by != "replay_stopped"}
+    keys = list(map(key_of, wanted))
+    for run, held in glances:
+        if held is None or all(key in held for key in keys):
+            yield replace(run, resumed_by=later[run.run_id]) if run.run_id in later else run
+
+
+def _indexed(index: RunIndex, path: Path) -> Glance:
+    """Read a run, and leave to the index what is certain not to change unless the file does."""
+    run = summarise(path)
+    if run.status not in {"done", "failed"} or not run.sound:
+        return run, None
+    facts = facts_of(path)
+    return index.add(run, facts.header.union(*facts.calls)) if facts.is_whole else (run, None)
+
+
+def _in_order(runs: list[RunSummary], sort: Sort) -> list[RunSummary]:
+    if sort == "started":
+        return runs
+    name = {"cost": "cost_usd", "time": "duration_ms", "tokens": "total_tokens"}[sort]
+    return sorted(runs, key=lambda run: -1.0 if getattr(run, name) is None else getattr(run, name), reverse=True)
+
+
+def _read(runs: Iterable[RunSummary], query: Query) -> Iterator[RunSummary]:
+    """Yield those whose files fulfil the conditions."""
+    for each in runs:
+        run = replace(summarise(each.path), resumed_by=each.resumed_by)
+        if query.admits(run) and _has_facts(run.path, query) and _has_text(run.path, query.text):
+            yield run
+
+
+def _has_facts(path: Path, query: Query) -> bool:
+    if not query.header and not query.call:
+        return True
+    facts = facts_of(path)
+    has_call = not query.call or any(query.call <= call for call in facts.calls)
+    return query.header <= facts.header and has_call
+
+
+def facts_of(path: Path) -> Facts:
+    """Return what a run can be found by. Never raises because of the file's content."""
+    header, calls, is_whole = frozenset[str](), [], True
+    for number, line in enumerate(_lines(path)):
+        try:
+            if number == 0:
+                header = frozenset(_of_header(json.loads(line)["data"]))
+            elif _CALL in line[:_ENVELOPE]:
+                calls.append(frozenset(_of_call(BlobFolder(path).resolve(json.loads(line)["data"]))))
+        except (TraceError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            is_whole = False
+    return Facts(header, tuple(calls), is_whole)
+
+
+def _of_header(data: dict[str, Any]) -> Iterator[str]:
+    agent, telemetry = data["agent"], data.get("telemetry") or {}
+    model = str(agent.get("model"))
+    yield from (f"agent={agent.get('name')}", f"model={model}", f"model={model.partition('/')[2] or model}")
+    yield from (f"tag={each}" for each in telemetry.get("tags", ()))
+    named = {name: telemetry.get(name) for name in ("session_id", "user_id")} | telemetry.get("metadata", {})
+    yield from (f"tag={name}={text}" for name, value in named.items() for text in _texts(value))
+
+
+def _of_call(data: dict[str, Any]) -> Iterator[str]:
+    yield f"tool={data['tool']}"
+    args = data.get("args")
+    if isinstance(args, dict):
+        yield from (f"arg={name}={text}" for name, value in args.items() for text in _texts(value))
+
+
+def _texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
+    """Yield the ways to write a value: a text as it is, 420.0 also as 420, everything else as canonical JSON."""
+    yield value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
+    if isinstance(value, float) and value.is_integer():
+        yield str(int(value))
+
+
+def _has_text(path: Path, text: str | None) -> bool:
+    if text is None:
+        return True
+    written = json.dumps(text, ensure_ascii=False)[1:-1].encode(errors="surrogateescape")
+    large = path.parent.joinpath(f"{run_id_of(path)}.blobs")
+    return any(written in line for file in (path, *large.glob("*")) for line in _lines(file))
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file; those beyond what a trace can have in pieces, and nothing of a file that is gone."""
+    with suppress(OSError, TraceError):
+        if path.suffix in {".gz", ".zst"}:
+            from playhead.trace.reader import Lines, open_trace  # noqa: PLC0415 - `list` need not load pydantic's models
+
+            with open_trace(path) as compressed:
+                yield from Lines(compressed)
+        else:
+            with path.open("rb") as file:
+                yield from iter(partial(file.readline, _LONGEST), b"")
