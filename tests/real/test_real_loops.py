@@ -1,4 +1,7 @@
-"""The loops of `examples/loops` on a real model, whose server speaks three of the wire formats (`make test-real`)."""
+"""The loops of `examples/loops` on a real model, whose server speaks three of the wire formats (`make test-real`).
+
+That of LangGraph needs its packages: `build/frameworks/bin/python -m pytest -m real tests/real -k graph` after `make test-frameworks`.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,13 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 
 
-@pytest.mark.parametrize("name", ["chat", "responses", "messages"])
+@pytest.mark.parametrize("name", ["chat", "responses", "messages", "graph"])
 def test_a_loop_on_a_real_model_reproduces(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Whatever the model says: recorded with its tokens, reproduced without it, and replayed without a tool's body."""
+    if name == "graph":
+        pytest.importorskip("langgraph")
     monkeypatch.setenv("PLAYHEAD_TRACE_DIR", str(tmp_path))
     for provider, base in (("OPENAI", API_BASE), ("ANTHROPIC", API_BASE.removesuffix("/v1"))):
         monkeypatch.setenv(f"{provider}_API_KEY", "not-needed")
