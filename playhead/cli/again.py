@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from playhead.replay import Reproduction
     from playhead.replay.backtest import Figures, RunBacktest, Summary
 
+ANSWERS: Final = 'text, or `{"text": …, "calls": [{"tool": …, "arguments": {…}}]}`'
+"""How an answer of the model is written."""
 SHOWN: Final = 10
 """Divergences that are printed; the first is the cause, `--json` has them all."""
 PARTIAL: Final = {
@@ -154,7 +157,8 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
     "replay",
     example='playhead replay latest --system-prompt "Answer in one sentence."\n'
     "  playhead replay latest --model ollama/qwen3:8b --set temperature=0\n"
-    """  playhead replay latest --tool-result 'lookup:{"key": "Zed"}=9,000 feet'""",
+    """  playhead replay latest --tool-result 'lookup:{"key": "Zed"}=9,000 feet'\n"""
+    "  playhead replay latest --from 3 --model openai/gpt-4o",
     exits={
         0: "the replay ran to its end, whatever changed",
         1: "the replay broke: the model did not answer, the strategy raised, or it was cancelled",
@@ -163,7 +167,22 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
     },
 )
 @options.run_argument()
-@click.option("--model", help="Another model, as `provider/model`.")
+@click.option(
+    "--from", "at", type=int, metavar="K", help="Freeze everything before turn K, from 0; changes hold from there on."
+)
+@click.option(
+    "--answer",
+    type=options.json_or_text,
+    metavar="ANSWER",
+    help=f"With --from: what the model answers there; {ANSWERS}.",
+)
+@options.repeatable(
+    "--edit", "edit", "ID=TEXT", "With --from: the new text of a message before turn K.", type=options.edited_message
+)
+@click.option(
+    "--model",
+    help='Another model, as `provider/model`; with --from also "recorded": its answers, until something differs.',
+)
 @options.api_base_option
 @options.system_prompt_option
 @click.option("--task", metavar="TEXT", help="Another task.")
@@ -206,6 +225,9 @@ def replay(  # noqa: PLR0913 - options
     program: str | None,
     arguments: tuple[tuple[str, Any], ...],
     sealed: bool,
+    at: int | None,
+    answer: Any,  # noqa: ANN401 - JSON or text
+    edit: tuple[tuple[int, str], ...],
     trace_dir: Path | None,
     as_json: bool,
     **others: Any,  # noqa: ANN401 - overrides, named as in Python
@@ -216,6 +238,8 @@ def replay(  # noqa: PLR0913 - options
 
     The model is asked for real. No tool runs: each call gets the result that was recorded for it, and the summary says
     how sure that is. Without any change it shows how much the model varies by itself. The replay is a recording too.
+
+    With --from K the run is forked: what came before turn K stays as it was, and the changes hold from there on.
     """
     from playhead.cli.outcome import replay_as_json, replay_exit_code, replay_rows
     from playhead.cli.progress import Progress, following
@@ -229,7 +253,11 @@ def replay(  # noqa: PLR0913 - options
     with following(progress, trace_dir, as_json=as_json):
         settings = {"read_only": read_only, "api_base": api_base, "rebind": dict(rebound), **changes}
         given: Any = {name: value for name, value in settings.items() if value not in (None, (), {})}
-        outcome = recording.replay_sync(
+        forked = {"at": at, "answer": answer, "edit": dict(edit)}
+        if at is None and (answer is not None or edit):
+            raise UsageError("--answer and --edit are for a fork: name its turn with --from K")
+        again: Any = recording.replay_sync if at is None else partial(recording.fork_sync, **forked)
+        outcome = again(
             **given,
             **_of_program(program, arguments, sealed=sealed),
             on_missing=on_missing,

@@ -167,6 +167,14 @@ def prompt(text: str) -> str:
     return text
 
 
+def edited_message(text: str) -> tuple[int, str]:
+    """Read ID=TEXT, the id of a message and its new text."""
+    number, equals, content = text.partition("=")
+    if not equals or not number.strip().isdecimal():
+        raise click.BadParameter("write ID=TEXT, such as 4=closed; `playhead show` prints the ids of messages")
+    return int(number), content
+
+
 def tool_result(text: str) -> dict[str, JsonValue]:
     """Read `name=result` or `name:{"argument": …}=result`, the result as JSON when it is JSON."""
     found = _TOOL.match(text)

@@ -110,7 +110,7 @@ class ModelDoor:
         asked = made(
             LlmRequested,
             request=number,
-            model=header.model,
+            model=request.model,
             messages=thread.ranges,
             tools=session.messages.tool_ranges(request.tools),
             parameters=kept,

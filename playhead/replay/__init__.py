@@ -2,6 +2,7 @@
 
 from playhead.replay.divergence import Divergence
 from playhead.replay.engine import ReplayResult, replay, replay_sync
+from playhead.replay.fork import fork
 from playhead.replay.overrides import Overrides, ResultOverride
 from playhead.replay.prefix import DID_NOT_HAPPEN, UnresolvedCall
 from playhead.replay.recording import Recording, load_recording
@@ -19,6 +20,7 @@ __all__ = [
     "Reproduction",
     "ResultOverride",
     "UnresolvedCall",
+    "fork",
     "load_recording",
     "replay",
     "replay_sync",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Unpack
 
 from anyio.lowlevel import checkpoint
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from playhead.replay.plan import Plan
     from playhead.trace.events import ErrorInfo
     from playhead.trace.recorder import OnRecord
-    from playhead.trace.types import FallbackInfo, ToolSpec
+    from playhead.trace.types import AgentHeader, FallbackInfo, ToolSpec
     from playhead.trace.values import JsonValue
 
 
@@ -128,8 +128,15 @@ async def replay(
     if options.get("program") is not None:
         raise UsageError("program= is for load_recording(…).replay(program=…)")
     recording = read_reference(recording) if isinstance(recording, (str, Path)) else recording
-    plan, agent = make_plan(recording, Overrides.of(overrides), options), options.get("agent")
-    min_grounded, trace = options.get("min_grounded", 0.8), options.get("trace", DEFAULT)
+    plan = make_plan(recording, Overrides.of(overrides), options)
+    return await run_plan(plan, options, lambda passed: ReplayWorld(plan, passed))
+
+
+async def run_plan(
+    plan: Plan, options: ReplayOptions, make_world: Callable[[Passed | None], ReplayWorld]
+) -> ReplayResult:
+    """Run a plan in a world that is made of the payloads that the recorded hooks saw, and return the outcome."""
+    agent, min_grounded, trace = options.get("agent"), options.get("min_grounded", 0.8), options.get("trace", DEFAULT)
     await plan.cast.check()
     if agent is not None:
         await check_guards(agent.as_tool())
@@ -137,8 +144,10 @@ async def replay(
         raise UsageError(f"min_grounded must be a share from 0 to 1; it is {min_grounded!r}")
     folder = trace if trace is None or trace is DEFAULT else checks.checked_folder(trace)  # type: ignore[arg-type]
     passed = await payloads_of(plan.recording) if agent is None and had_hooks(plan.recording) else None
-    world, records = ReplayWorld(plan, passed), list[Record]()
-    run, stopped = await _run(plan, world, folder, [records.append, *filter(None, [options.get("on_record")])])
+    world, records = make_world(passed), list[Record]()
+    heard = [records.append, world.hear, *filter(None, [options.get("on_record")])]
+    run, stopped = await _run(plan, world, folder, heard)
+    stopped = world.stopped() or stopped
     own = Recording(run.trace_path or Path(f"{run.run_id}.jsonl"), tuple(records), ())
     diff, rungs, stops = diff_recordings(plan.recording, own), world.answers.rungs, world.answers.stops
     # results given by the caller count as grounded
@@ -166,18 +175,18 @@ def replay_sync(
 
 async def _run(plan: Plan, world: ReplayWorld, folder: TraceTo, heard: list[OnRecord]) -> tuple[RunResult, str | None]:
     """Return the run's result, and the reason if it was stopped."""
-    model, agent = plan.cast.root_model, None if plan.agent is None else plan.agent.as_tool()
+    agent = None if plan.agent is None else plan.agent.as_tool()
     try:
         result = await record_run(
             _open(plan, world, folder, heard),
-            plan.header.model_copy(update={"prices": await prices_of(model)}),
-            model,
+            await world.header(),
+            plan.cast.root_model,
             {} if plan.agent is None else plan.agent.tools,
             plan.task,
             None if agent is None else agent.composition(agent.hooks()),
             replay_of=plan.recording.run_id,
-            replay_mode="replay",
-            overrides=plan.overrides.as_json(),
+            replay_mode=world.mode,
+            overrides=world.changes,
         )
     except (ReplayError, RunError) as error:
         if not isinstance(error.result, RunResult):
@@ -242,9 +251,14 @@ def notes_on_results(overrides: Overrides, answers: Answers) -> Iterator[str]:
 class ReplayWorld(World):
     """Serves a recording to one replay."""
 
+    mode: ClassVar[str] = "replay"
+    """The mode that the run's header states."""
+
     def __init__(self, plan: Plan, passed: Passed | None) -> None:
         """Serve a recording. `passed` holds the payloads that its hooks saw, None if there is nothing to repeat."""
         self._plan = plan
+        self.changes = plan.overrides.as_json()
+        """The changes that the run's header states."""
         self._passed = passed
         self._facts = facts_of(plan.recording)
         self._has_code = plan.agent is not None
@@ -252,6 +266,17 @@ class ReplayWorld(World):
         """Notes made during the replay."""
         results = plan.overrides.tool_results
         self.answers = Answers(plan.recording, plan.past, plan.on_missing, results)
+
+    async def header(self) -> AgentHeader:
+        """Return the root's header."""
+        return self._plan.header.model_copy(update={"prices": await prices_of(self._plan.cast.root_model)})
+
+    def hear(self, record: Record) -> None:
+        """Take each record of the run."""
+
+    def stopped(self) -> str | None:
+        """Return why nothing can be said, once the run has ended; None if the run itself says it."""
+        return None
 
     def fallbacks_for(
         self,

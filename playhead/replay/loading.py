@@ -33,6 +33,12 @@ def require_sound(recording: Recording) -> None:
             f"{recording.path.name} is not what was written ({first}); a replay of it would prove nothing. "
             f"See: playhead check {recording.path}"
         )
+    header = recording.header
+    if header.replay_mode == "fork":
+        raise NotReplayableError(
+            f"{recording.run_id} is a fork of {header.replay_of}, whose agent changed at turn {header.overrides.get('at')}: no one "
+            f"agent repeats it. Fork {header.replay_of} again"
+        )
 
 
 def require_own(recording: Recording, what: str) -> None:

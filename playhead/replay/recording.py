@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from playhead.diagnose import recording as diagnose
 from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.replay.engine import replay
+from playhead.replay.fork import fork
 from playhead.replay.loading import read_reference
 from playhead.replay.overrides import Changes
 from playhead.replay.plan import ReplayOptions
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from playhead.agent.agent import Agent
     from playhead.agent.result import RunResult
     from playhead.replay.engine import ReplayResult
+    from playhead.replay.fork import Answer
 
 
 class Again(ReplayOptions, Changes, total=False):
@@ -47,6 +49,30 @@ class Recording(diagnose.Recording):
     def replay_sync(self, **changes: Unpack[Again]) -> ReplayResult:
         """Replay the recording and block until the result."""
         return run_blocking(lambda: self.replay(**changes))
+
+    async def fork(
+        self, at: int, *, answer: Answer | None = None, edit: Mapping[int, str] | None = None, **changes: Unpack[Again]
+    ) -> ReplayResult:
+        """Run the recording again with everything before turn `at` frozen, then as `replay`: see `playhead.replay.fork`.
+
+        Args:
+            at: the first turn that is not frozen, from 0.
+            answer: what the model answers to the first request of this turn, instead of being asked.
+            edit: new texts of messages that stand before this turn, by the message's id.
+            changes: overrides and options, as for `replay`.
+
+        Raises:
+            UsageError: the run has no such turn, or an argument is not valid.
+            NotReplayableError: see `playhead.replay.fork`.
+        """
+        overrides, options = _split(changes)
+        return await fork(self, at, overrides, answer=answer, edit=edit, **options)
+
+    def fork_sync(
+        self, at: int, *, answer: Answer | None = None, edit: Mapping[int, str] | None = None, **changes: Unpack[Again]
+    ) -> ReplayResult:
+        """Fork the recording and block until the result."""
+        return run_blocking(lambda: self.fork(at, answer=answer, edit=edit, **changes))
 
     async def reproduce(
         self,

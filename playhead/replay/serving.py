@@ -188,8 +188,10 @@ class Answers:
         self._sources: dict[tuple[str, str], str] = {}
         self._memory: dict[tuple[str, str, str], tuple[Outcome | None, str | None]] = {}
         self._state = State("replay")
-        self._on_missing = on_missing
-        self._results = results
+        self.on_missing = on_missing
+        """How a call without a recorded answer is answered."""
+        self.results = results
+        """The result overrides."""
 
     def source_of(self, owner: str, call_id: str) -> str | None:
         """Return the id of the recorded call that answers a call, or None."""
@@ -271,7 +273,7 @@ class Answers:
         recorded = match.call.completed
         if match.rung == "stale":
             why = StaleResultError(self._why_stale(asked, match))
-            if policy_of(self._on_missing, asked.spec) != "lenient":
+            if policy_of(self.on_missing, asked.spec) != "lenient":
                 return self._missed(asked, why, None if recorded is None else recorded.result)
             self._note_diverged(asked, str(why))
         kept = recorded is not None and recorded.rung in KEPT  # no real answer in a replay that is now replayed
@@ -292,7 +294,7 @@ class Answers:
     def _override_of(self, asked: Asked) -> Serving | None:
         """Return the override of a call, if any, which also uses up its recorded answer."""
         rule = None
-        for number, each in enumerate(self._results):
+        for number, each in enumerate(self.results):
             if each.fits(asked.spec.name, asked.arguments):
                 nth, self.fitted[number] = self.fitted[number], self.fitted[number] + 1
                 if rule is None and each.nth in (None, nth):
@@ -316,7 +318,7 @@ class Answers:
         Raises:
             ReplayError: the given error, if the policy is `strict`.
         """
-        why, policy, context = str(error), policy_of(self._on_missing, asked.spec), asked.context
+        why, policy, context = str(error), policy_of(self.on_missing, asked.spec), asked.context
         self._note_diverged(asked, why)
         if policy == "strict":
             self.stops += 1
@@ -405,7 +407,7 @@ class Answers:
         if done is not None:
             return Outcome(done.ok, done.result, done.error, done.cached, done.abandoned, done.ended)
         if serving.missed is not None:
-            return await simulated(policy_of(self._on_missing, asked.spec), serving.missed)
+            return await simulated(policy_of(self.on_missing, asked.spec), serving.missed)
         assert asked.given is not None  # noqa: S101 - `on_missing` was checked
         return await asked.given.run(asked.arguments, asked.context)
 
