@@ -147,7 +147,7 @@ async def run_plan(
     world, records = make_world(passed), list[Record]()
     heard = [records.append, world.hear, *filter(None, [options.get("on_record")])]
     run, stopped = await _run(plan, world, folder, heard)
-    stopped = world.stopped() or stopped
+    stopped = world.stopped(stopped)
     own = Recording(run.trace_path or Path(f"{run.run_id}.jsonl"), tuple(records), ())
     diff, rungs, stops = diff_recordings(plan.recording, own), world.answers.rungs, world.answers.stops
     # results given by the caller count as grounded
@@ -274,9 +274,9 @@ class ReplayWorld(World):
     def hear(self, record: Record) -> None:
         """Take each record of the run."""
 
-    def stopped(self) -> str | None:
-        """Return why nothing can be said, once the run has ended; None if the run itself says it."""
-        return None
+    def stopped(self, why: str | None) -> str | None:
+        """Return why the replay stopped, once it has ended; None if it did not. `why` is what the run says."""
+        return why
 
     def fallbacks_for(
         self,

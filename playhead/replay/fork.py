@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, Unpack, cast
 
 from playhead.agent.toolset import address_of
 from playhead.errors import DivergedError, UnrecordedCallError, UsageError
-from playhead.kernel.agent_tool import prices_of
+from playhead.kernel.agent_tool import AgentTool, prices_of
+from playhead.kernel.execution import SEED
 from playhead.kernel.guards import own_guards
 from playhead.kernel.prompts import system_prompt
 from playhead.kernel.session import Hooks
@@ -128,9 +129,9 @@ class ForkWorld(ReplayWorld):
         self.at = fork
         whole = plan.recording
         before = replace(whole, records=tuple(record for record in whole.records if record.seq < fork.cut))
-        self._before = FrozenWorld(before, tools_from_code=plan.agent is not None)
+        self.before = FrozenWorld(before, tools_from_code=plan.agent is not None)
         self._whole = FrozenWorld(whole, tools_from_code=plan.agent is not None)
-        self._prefix = Follower(before, self._before.races, open_ended=True)
+        self._prefix = Follower(before, self.before.races, open_ended=True)
         self._same = Follower(whole, self._whole.races, open_ended=True)
         self._known = {
             (name, each.requested.request) for name, owner in before.owners.items() for each in owner.exchanges
@@ -185,21 +186,21 @@ class ForkWorld(ReplayWorld):
             session.model.answer_with(session.model.adapter, [])
         session.header = session.header.model_copy(update={"max_iterations": plan.header.max_iterations})
         session.gate.post(ReplayWorld.guards_for(self, session, makers))
-        for record in self._before.recording.records:
+        for record in self.before.recording.records:
             if record.owner == "root" and isinstance(record.event, ToolCallCompleted):
                 for guard in session.gate.guards:
                     guard.recall(session, record.event, None)
         for guard in own_guards(session):
             guard.start()
 
-    def stopped(self) -> str | None:
+    def stopped(self, why: str | None) -> str | None:
         """Return why nothing can be said, once the run has ended."""
         for number in self._unused if self.is_live else ():
             what = "system_prompt" if number is None else f"the edit of message {number}"
             self.notes.append(f"{what} was not used: no request from turn {self.at.at} on holds the recorded text")
         if self._error is None and not self.is_live:
-            return f"the run ended before turn {self.at.at}"
-        return None if self._error is None else str(self._error)
+            return f"the run ended before turn {self.at.at}{f': {why}' if why else ''}"
+        return why if self._error is None else str(self._error)
 
     # --- the ports ----------------------------------------------------------------------------------------------------
 
@@ -207,7 +208,7 @@ class ForkWorld(ReplayWorld):
     def frozen(self) -> FrozenWorld | None:
         """What answers models at this moment; None if they are live."""
         if not self.is_live:
-            return self._before
+            return self.before
         return self._whole if self.at.is_recorded else None
 
     def model_for(self, owner: str, model: Model) -> Model:
@@ -231,10 +232,17 @@ class ForkWorld(ReplayWorld):
         """Return the recorded effects of killswitches before the turn."""
         if session.owner == "root":
             self._root = session, makers
-        return super().guards_for(session, makers) if self.is_live else self._before.guards_for(session, ())
+        return super().guards_for(session, makers) if self.is_live else self.before.guards_for(session, ())
 
     def _tool(self, spec: ToolSpec, given: Tool | None) -> Tool:
         return super()._tool(spec, given) if spec.kind == "meta" else ForkTool(self, spec, given)
+
+    async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:
+        """Return the recorded answer to a question before the turn, whatever a replay knows of its call."""
+        answers = self._facts[owner, name, key]
+        if self.is_live or name == SEED or not answers:
+            return await super().fact(owner, name, key, answer)
+        return answers.popleft()
 
     async def sleep(self, seconds: float) -> None:
         """Wait, unless the wait is in the recording."""
@@ -263,7 +271,7 @@ class ForkWorld(ReplayWorld):
         return await self._recorded(owner, request)
 
     async def _recorded(self, owner: str, request: Request) -> Completion:
-        world = self._whole if self.is_live else self._before
+        world = self._whole if self.is_live else self.before
         model = self._models.setdefault((self.is_live, owner), world.answers_of(owner, request.model))
         return await model.complete(request)
 
@@ -318,8 +326,17 @@ class ForkTool(ReplayTool):
         """Return the chosen answer, or enter the agent, frozen or live."""
         frozen = self._world.frozen
         if self.spec.kind != "agent" or frozen is None or context.child_owner not in frozen.recording.owners:
+            for event in [] if self._world.is_live else self._world.before.inside(context.child_owner):
+                context.session.bill(event)
             return await super().run(arguments, context)
         self._world.answers.decided(context.owner, context.call_id)
+        started, code = frozen.recording.owners[context.child_owner].started, self._given
+        if isinstance(code, AgentTool) and started is not None and frozen.enters(context.child_owner):  # with its hooks
+            header = as_declared(code.header, started.agent)
+            model = frozen.answers_of(context.child_owner, header.model)
+            return await AgentTool(header, model, code.tools, hooks=code.hooks, guards=code.guards).run(
+                arguments, context
+            )
         return await FrozenTool(frozen, self.spec, self._given).run(arguments, context)
 
 
