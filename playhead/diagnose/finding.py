@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from playhead.diagnose.run_index import RunIndex, key_of
 from playhead.diagnose.run_summary import summarise
@@ -16,6 +16,7 @@ from playhead.trace.blobs import BlobFolder, run_id_of
 from playhead.trace.store import began_us
 
 if TYPE_CHECKING:
+    import io
     from collections.abc import Collection, Iterable, Iterator
     from pathlib import Path
 
@@ -29,6 +30,8 @@ _ENVELOPE: Final = 80
 """Bytes of a line that have its kind."""
 _LONGEST: Final = 64 << 20
 """Bytes of a line that are read at once."""
+_PIECE: Final = 1 << 20
+"""Bytes of a file that are searched at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,23 +141,23 @@ def _in_order(runs: list[RunSummary], sort: Sort) -> list[RunSummary]:
 def _read(runs: Iterable[RunSummary], query: Query) -> Iterator[RunSummary]:
     """Yield those whose files fulfil the conditions."""
     for each in runs:
-        run = replace(summarise(each.path), resumed_by=each.resumed_by)
-        if query.admits(run) and _has_facts(run.path, query) and _has_text(run.path, query.text):
-            yield run
+        if _has_facts(each.path, query) and _has_text(each.path, query.text):
+            run = replace(summarise(each.path), resumed_by=each.resumed_by)
+            if query.admits(run):
+                yield run
 
 
 def _has_facts(path: Path, query: Query) -> bool:
     if not query.header and not query.call:
         return True
     facts = facts_of(path)
-    has_call = not query.call or any(query.call <= call for call in facts.calls)
-    return query.header <= facts.header and has_call
+    return query.header <= facts.header and (not query.call or any(query.call <= call for call in facts.calls))
 
 
 def facts_of(path: Path) -> Facts:
     """Return what a run can be found by. Never raises because of the file's content."""
     header, calls, is_whole = frozenset[str](), [], True
-    for number, line in enumerate(_lines(path)):
+    for number, line in enumerate(_parts(path, "readline", _LONGEST)):
         try:
             if number == 0:
                 header = frozenset(_of_header(json.loads(line)["data"]))
@@ -192,18 +195,28 @@ def _has_text(path: Path, text: str | None) -> bool:
     if text is None:
         return True
     written = json.dumps(text, ensure_ascii=False)[1:-1].encode(errors="surrogateescape")
-    large = path.parent.joinpath(f"{run_id_of(path)}.blobs")
-    return any(written in line for file in (path, *large.glob("*")) for line in _lines(file))
+    large = path.parent / f"{run_id_of(path)}.blobs"
+    return any(_holds(file, written) for file in (path, *(large.iterdir() if large.is_dir() else ())))
 
 
-def _lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file; those beyond what a trace can have in pieces, and nothing of a file that is gone."""
-    with suppress(OSError, TraceError):
-        if path.suffix in {".gz", ".zst"}:
-            from playhead.trace.reader import Lines, open_trace  # noqa: PLC0415 - `list` need not load pydantic's models
+def _holds(path: Path, written: bytes) -> bool:
+    seen = b""
+    for piece in _parts(path, "read", _PIECE):
+        if written in (seen := seen + piece):
+            return True
+        seen = seen[-len(written) :]
+    return False
 
-            with open_trace(path) as compressed:
-                yield from Lines(compressed)
-        else:
-            with path.open("rb") as file:
-                yield from iter(partial(file.readline, _LONGEST), b"")
+
+def _parts(path: Path, method: str, size: int) -> Iterator[bytes]:
+    """Yield what a file returns until its end, or until it cannot be read: each compression library has its own errors."""
+    with suppress(Exception), _opened(path) as file:
+        yield from iter(partial(getattr(file, method), size), b"")
+
+
+def _opened(path: Path) -> IO[bytes] | io.BufferedIOBase:
+    if path.suffix not in {".gz", ".zst"}:
+        return path.open("rb")
+    from playhead.trace.reader import open_trace  # noqa: PLC0415 - `list` need not load pydantic's models
+
+    return open_trace(path)

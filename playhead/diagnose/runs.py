@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from playhead.diagnose.run_summary import RunSummary
 
 _WIDE: Final = 130
-"""The minimum console width for full ids, and for the agent and its model."""
+"""The minimum console width for full ids, times, tokens and the model."""
+_ENDED: Final = 14
+"""The maximum width of how a run ended, on few cells."""
+_HEADING: Final = 5
+"""The width of the longest heading of a column that fits its texts."""
 _SHORTEST: Final = 4
 """The minimum number of characters shown of a run's id."""
 _MOST_DOLLARS: Final = 999
@@ -42,24 +46,37 @@ class RunList:
     """The ids of all runs, including those not shown, so that short ids are unique among them."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield a heading and a line for each run; on few cells short ids and fewer columns."""
+        """Yield a heading and a line for each run; on few cells short ids, fewer columns, and none wider than its texts."""
         wide = options.max_width >= _WIDE
         short = {} if wide else unique_beginnings([*self.known, *(run.run_id for run in self.runs)])
         names = [short.get(run.run_id, run.run_id) for run in self.runs]
         ids = max((min(len(name), 40 if wide else 20) for name in names), default=3)
-        ended = 24 if wide else 14
-        head = f"{'RUN':<{ids}}  {'STARTED':<11}  {'ENDED':<{ended}}  {'TIME':>7}  {'TOKENS':>7}  {'COST':>8}  "
-        yield Line((head + (f"{'AGENT':<12}  {'MODEL':<24}  " if wide else "") + "TASK", "dim"))
+        ended = 24 if wide else _widest(_ENDED, (_ended(run, _ENDED) for run in self.runs))
+        agent = 12 if wide else _widest(12, (run.agent or "-" for run in self.runs))
+        cost = 8 if wide else _widest(8, map(_cost, self.runs))
+        began, tokens = (f"{'STARTED':<11}", f"{'TOKENS':>7}  ") if wide else ("BEGAN", "")
+        head = (
+            f"{'RUN':<{ids}}  {began}  {'ENDED':<{ended}}  {'TIME':>7}  {tokens}{'COST':>{cost}}  {'AGENT':<{agent}}  "
+        )
+        yield Line((head + (f"{'MODEL':<24}  " if wide else "") + "TASK", "dim"))
         for run, name in zip(self.runs, names, strict=True):
             task = f"{'replay: ' if run.replay_of else ''}{run.task or '-'}"
             yield Line(
                 (pad(name, ids), "bold"),
-                f"  {_started(run.started_us)}  ",
+                f"  {_started(run.started_us, wide=wide)}  ",
                 (pad(_ended(run, ended), ended), _STYLES.get(run.ending, "yellow") if run.sound else "bold red"),
-                f"  {time_cell(run.duration_ms):>7}  {_tokens(run):>7}  {_cost(run):>8}  ",
-                (f"{pad(run.agent or '-', 12)}  {pad(run.model or '-', 24)}  " if wide else "", "dim"),
+                f"  {time_cell(run.duration_ms):>7}  ",
+                f"{_tokens(run):>7}  " if wide else "",
+                f"{_cost(run):>{cost}}  ",
+                (f"{pad(run.agent or '-', agent)}  ", "dim"),
+                (f"{pad(run.model or '-', 24)}  " if wide else "", "dim"),
                 f"format {run.format}, not read" if run.format else task,
             )
+
+
+def _widest(most: int, texts: Iterable[str]) -> int:
+    """Return the width of a column of few cells: that of its longest text and of its heading."""
+    return max(_HEADING, *(min(len(text), most) for text in texts), 0)
 
 
 def _ended(run: RunSummary, room: int) -> str:
@@ -91,14 +108,15 @@ def unique_beginnings(run_ids: Iterable[str]) -> dict[str, str]:
     }
 
 
-def _started(started_us: int | None) -> str:
-    """Return the local time in eleven cells."""
-    if started_us is None:
-        return f"{'-':<11}"
+def _started(started_us: int | None, *, wide: bool) -> str:
+    """Return the local time in eleven cells; in five the time of a run of today, or the day."""
     try:
-        return f"{datetime.fromtimestamp(started_us / 1e6, UTC).astimezone():%m-%d %H:%M}"
+        moment = None if started_us is None else datetime.fromtimestamp(started_us / 1e6, UTC).astimezone()
     except (OverflowError, ValueError, OSError):  # a time outside the calendar's range
-        return f"{'?':<11}"
+        return f"{'?':<{11 if wide else 5}}"
+    if moment is None or wide:
+        return f"{'-' if moment is None else f'{moment:%m-%d %H:%M}':<{11 if wide else 5}}"
+    return f"{moment:%H:%M}" if moment.date() == datetime.now(UTC).astimezone().date() else f"{moment:%m-%d}"
 
 
 def _tokens(run: RunSummary) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 import sqlite3
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import pytest
@@ -196,3 +198,41 @@ def test_what_chooses_nothing_is_said(runs: Path, command: str, code: int, said:
     result = playhead(*command.split())
     assert result.exit_code == code
     assert said in result.stderr
+
+
+@pytest.mark.slow
+def test_ten_thousand_runs(folder: Path, settled: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the index no more files are read than are shown, whatever is asked; 80 columns show what tells runs apart."""
+    write_runs(folder / "seven")
+    several = [path.read_bytes().splitlines() for path in (folder / "seven").glob("[!dl]*.jsonl")]
+    for number in range(10_000):
+        copied(folder / f"{number:026}.jsonl", several[number % len(several)], number)
+    assert chosen("--failed --last 1") != ""
+    opened: set[str] = set()
+    sys.addaudithook(lambda name, given: opened.add(str(given[0])) if name == "open" and counts else None)
+    counts = True
+    for question in (
+        "--failed",
+        "--tool send_mail --arg to=Ann",
+        "--tag user_id=ann",
+        "--sort cost",
+        "--agent none",
+    ):
+        opened.clear()
+        found = chosen(question).split()
+        assert len(found) == (0 if question == "--agent none" else 20)
+        assert {path for path in opened if path.endswith(".jsonl")} == {str(folder / f"{run}.jsonl") for run in found}
+    counts = False
+    lines = playhead("list", "--min-cost", "1", "--last", "1", env={"COLUMNS": "80"}).stdout.splitlines()
+    assert [len(lines[1]) <= 80, lines[1].split()[2:7]] == [True, ["failed", "13.0ms", "$2.0000", "clerk", "Pay"]]
+
+
+def copied(path: Path, lines: list[bytes], number: int) -> None:
+    """Write a copy of a run that began so many seconds later."""
+    content, last = [], b""
+    for line in lines:
+        ts = line.partition(b'"ts":')[2].partition(b",")[0]
+        body = line[:-72].replace(ts, b"%d" % (int(ts) + number * 1_000_000), 1)
+        last = sha256(last + body).hexdigest().encode()
+        content.append(body + b',"h":"' + last + b'"}\n')
+    path.write_bytes(b"".join(content))
