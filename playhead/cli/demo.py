@@ -14,7 +14,8 @@ from playhead.agent.agent import Agent
 from playhead.agent.options import DEFAULT
 from playhead.cli import exits, options
 from playhead.cli.again import reproduction_exit_code, reproduction_rows
-from playhead.cli.look import Filter, check_as_json, check_rows, head_row
+from playhead.cli.events import Filter
+from playhead.cli.look import check_as_json, check_rows, head_row
 from playhead.cli.outcome import replay_as_json, replay_rows, result_as_json, result_rows
 from playhead.cli.output import PROSE_WIDTH, text_console, write_json
 from playhead.cli.reading import option_of

@@ -1,11 +1,9 @@
-"""Commands that read: `list`, `show`, `grep`, `debrief`, `stats`, `check` and `diff`."""
+"""Commands that read whole runs: `list`, `debrief`, `stats`, `check` and `diff`."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import asdict
-from fnmatch import fnmatchcase
-from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -15,7 +13,7 @@ from playhead.cli.output import PROSE_WIDTH, note, tell, text_console, write_jso
 from playhead.cli.reading import Reading, chosen, none_found, noted, open_store, query_of
 from playhead.diagnose.parts import counted
 from playhead.diagnose.terminal import Line
-from playhead.errors import NotATraceError, TraceError, TraceNotFoundError, UsageError, nearest
+from playhead.errors import TraceNotFoundError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,11 +21,7 @@ if TYPE_CHECKING:
 
     from playhead.diagnose.integrity import Check
     from playhead.diagnose.recording import Recording
-    from playhead.trace.line import Record
-    from playhead.trace.reader import Problem
 
-BATCH: Final = 200
-"""Lines that are written at once: memory stays flat, and `| head` ends the reading soon."""
 VERDICTS: Final = {
     "ok": "closed, whole and unchanged",
     "open": "sound so far, but the run has no end: it is still running, or was killed",
@@ -93,177 +87,6 @@ def list_(*, limit: int, trace_dir: Path | None, as_json: bool) -> int:
     if hidden:
         note(f"{len(hidden):,} replay{' is' if len(hidden) == 1 else 's are'} not shown; --replays shows them too")
     return exits.OK
-
-
-# --- show -------------------------------------------------------------------------------------------------------------
-
-
-@options.command(
-    "show",
-    example="playhead show latest --kind 'tool-*'\n  playhead show latest 17     # one event in full",
-    exits={1: "something is wrong with the file; what can be read of it is shown", **options.UNREADABLE},
-)
-@options.run_argument()
-@click.argument("seq", type=click.IntRange(min=0), required=False)
-@options.repeatable("--kind", "kinds", "KIND", "Only events of this kind; `tool-*` works.")
-@click.option("--owner", metavar="OWNER", help="Only events of this agent: `root`, or `researcher@3.0`.")
-def show(  # noqa: PLR0913 - the options
-    *, run: str, seq: int | None, kinds: tuple[str, ...], owner: str | None, trace_dir: Path | None, as_json: bool
-) -> int:
-    """Show a run, one line per event, with each problem of its file at its place; or one event in full.
-
-    RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file. SEQ is the number
-    of an event: all its fields are shown, and the file is read and verified up to it.
-
-    The columns: number of the event, seconds since the start, turn of the loop, kind, and what happened; below a call,
-    the reason that the model stated for it.
-    """
-    from playhead.diagnose.timeline import HEADING, Timeline
-    from playhead.trace.reader import Problem, scan
-
-    items, wanted, timeline = scan(open_store(trace_dir).resolve(run)), Filter(kinds, owner), Timeline()
-    if seq is not None:
-        if kinds or owner:
-            raise UsageError("SEQ names one event: leave out --kind and --owner")
-        return show_event(seq, items, as_json=as_json)
-    if as_json:
-        write_json(event_as_json(item) for item in timeline.seen(items) if isinstance(item, Problem) or wanted(item))
-    else:
-        console, rows = text_console(), chain([HEADING], timeline.rows(items, wanted))
-        while batch := list(islice(rows, BATCH)):
-            console.print(*batch, crop=False)
-    if timeline.ending is None:
-        note("open: this run has no end in the file; it is still running, or was killed")
-    if timeline.problems:
-        note(f"problems in the file: {timeline.problems}, marked !! above; `playhead check` judges them")
-    wanted.complain()
-    return exits.FAILED if timeline.problems else exits.OK
-
-
-def show_event(seq: int, items: Iterator[Record | Problem], *, as_json: bool) -> int:
-    """Show one event in full.
-
-    Raises:
-        UsageError: the run has no such event.
-    """
-    from playhead.diagnose.whole_event import event_lines
-    from playhead.trace.reader import Problem
-
-    started_us, last, problems = None, None, []
-    for item in items:
-        if isinstance(item, Problem):
-            problems.append(item)
-            continue
-        started_us, last = (item.ts if started_us is None else started_us), item.seq
-        if item.seq == seq:
-            tell(event_as_json(item), *event_lines(item, started_us), as_json=as_json)
-            break
-    else:
-        readable = "no event of it can be read" if last is None else f"the last one is {last}"
-        raise UsageError(f"there is no event {seq} in this run: {readable}")
-    for problem in problems:
-        note(f"up to this event: {problem}")
-    return exits.FAILED if problems else exits.OK
-
-
-class Filter:
-    """The filter of the events to show, which notes what it has seen."""
-
-    def __init__(self, kinds: tuple[str, ...] = (), owner: str | None = None) -> None:
-        self._kinds = kinds
-        self._owner = owner
-        self._seen_kinds: set[str] = set()
-        self._seen_owners: set[str] = set()
-
-    def __call__(self, item: Record) -> bool:
-        """Return whether to show this event."""
-        self._seen_kinds.add(item.kind)
-        self._seen_owners.add(item.owner)
-        is_kind = not self._kinds or any(fnmatchcase(item.kind, pattern) for pattern in self._kinds)
-        return is_kind and self._is_owner(item.owner)
-
-    def complain(self) -> None:
-        """Report filters that matched no event.
-
-        Raises:
-            UsageError: a filter cannot match any event.
-            NotATraceError: the file has no readable event.
-        """
-        from playhead.trace.events import EVENT_TYPES
-
-        if not self._seen_kinds:
-            raise NotATraceError("not one event in this file can be read")
-        known = self._seen_kinds | EVENT_TYPES.keys()
-        for pattern in self._kinds:
-            if not any(fnmatchcase(kind, pattern) for kind in known):
-                raise UsageError(f"--kind: there is no kind {pattern!r}.{nearest(pattern, known)}")
-            if not any(fnmatchcase(kind, pattern) for kind in self._seen_kinds):
-                note(f"no {pattern} events in this run")
-        if self._owner is not None and not any(map(self._is_owner, self._seen_owners)):
-            raise UsageError(f"--owner: {self._owner!r} is not in this run.{nearest(self._owner, self._seen_owners)}")
-
-    def _is_owner(self, owner: str) -> bool:
-        return self._owner is None or self._owner in (owner, owner.rpartition("/")[2])
-
-
-def event_as_json(item: Record | Problem) -> dict[str, Any]:
-    """Return an event in the form of its line, or a problem under a key that no event has.
-
-    The hash is left out: `check` prints the head of a sound file.
-    """
-    from playhead.trace.reader import Problem
-
-    if isinstance(item, Problem):
-        return {"problem": asdict(item)}
-    return {name: value for name, value in item.as_json().items() if name != "h"}
-
-
-# --- grep -------------------------------------------------------------------------------------------------------------
-
-
-@options.command(
-    "grep",
-    example="""playhead grep 'tool == "send_mail" and args.amount > 400'\n  playhead grep '"Mount Zed"' latest""",
-    exits={0: "an event matches", 1: "no event matches", 3: "a run, or a line that may match, cannot be read"},
-)
-@click.argument("expression", metavar="EXPR")
-@options.runs_argument
-def grep(*, expression: str, runs: tuple[str, ...], trace_dir: Path | None, as_json: bool) -> int:
-    """Find events that meet a condition, in the named runs, or in every run of the folder.
-
-    EXPR compares fields of an event (`kind`, `owner`, `iteration`, and those that `playhead show RUN SEQ` prints) with numbers, texts
-    in quotes, true, false and null: == != < <= > >=, in, and, or, not, len(field), matches(field, "regex"). A dot reads a
-    key: args.to. A text alone is found in any field. A comparison with a field that the event lacks is false. The
-    expression is read, never run.
-
-    RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file. Lines are not
-    verified: `playhead check` does that.
-    """
-    from playhead.diagnose.expression import parse_expression
-    from playhead.diagnose.search import Search
-    from playhead.trace.blobs import run_id_of
-
-    condition, store = parse_expression(expression), open_store(trace_dir)
-    found = failed = False
-    for path in [store.resolve(each) for each in runs] or store.paths():
-        search, run_id = Search(path, condition), run_id_of(path)
-        try:
-            for record in search:
-                found = True
-                tell({"run_id": run_id, **event_as_json(record)}, match_row(run_id, record), as_json=as_json)
-        except TraceError as error:
-            search.unread = str(error)
-        if search.unread:
-            failed = True
-            note(f"{path.name}: {search.unread}")
-    return exits.UNREADABLE if failed else exits.OK if found else exits.FAILED
-
-
-def match_row(run_id: str, record: Record) -> Line:
-    """Return the line of an event that was found: its run, its number, its kind, and what happened."""
-    from playhead.diagnose.summaries import summarise
-
-    return Line((f"{run_id} {record.seq:>4}  ", "dim"), (f"{record.kind}  ", "green"), summarise(record.event))
 
 
 # --- debrief and stats ------------------------------------------------------------------------------------------------

@@ -63,7 +63,11 @@ GROUPS: Final = {
 """Each group's purpose, module and commands, in the order of the help page."""
 COMMANDS: Final = {name: what for group in GROUPS.values() for name, what in group.items()}
 """Every command."""
-MODULES: Final = {name: module for (_, module), group in GROUPS.items() for name in group} | {"demo": "demo"}
+MODULES: Final = {name: module for (_, module), group in GROUPS.items() for name in group} | {
+    "demo": "demo",
+    "show": "events",
+    "grep": "events",
+}
 """The module of each command."""
 HARMLESS: Final = frozenset(
     {"demo", "approvals", "list", "show", "grep", "debrief", "stats", "check", "leaks", "reproduce", "backtest", "diff", "completion"}

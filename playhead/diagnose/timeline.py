@@ -1,9 +1,9 @@
 """A run as lines: one per event, with every problem of the file in its place.
 
-seq     time it  kind                  what
-  0  +0.000s     run-started           demo on scripted/demo: Which is higher, Mount Zed or …
-  9  +0.004s  0  tool-call-started     lookup(key="Mount Zed")
-                   └ the first of the two heights (0.95)
+seq     time   delta it  kind                  what
+  0    0.000  +0.000     run-started           demo on scripted/demo: Which is higher, Mount Zed or …
+  9    0.004  +0.004  0  tool-call-started     lookup(key="Mount Zed")
+                           └ the first of the two heights (0.95)
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _STYLES: Final = {
 """Styles by the first word of a kind."""
 
 
-HEADING: Final = Line((f"{'seq':>4} {'time':>8} {'it':>2}  {'kind':<{_KIND_WIDTH}} what", "dim"))
+HEADING: Final = Line((f"{'seq':>4} {'time':>8} {'delta':>7} {'it':>2}  {'kind':<{_KIND_WIDTH}} what", "dim"))
 """The names of the columns."""
 
 
@@ -57,6 +57,7 @@ class Timeline:
         self.ending: RunCompleted | None = None
         """The run's end, once it has been read."""
         self._started_us: int | None = None
+        self._shown_us: int | None = None
         self._answers: dict[str, LlmResponded] = {}
 
     def rows(self, items: Iterable[Record | Problem], wanted: Callable[[Record], bool] | None = None) -> Iterator[Line]:
@@ -88,9 +89,10 @@ class Timeline:
         """Yield the line of an event, and below it the stated reason."""
         depth, kind = depth_of(record.owner), record.kind
         failed = kind.endswith(_BAD) or getattr(record.event, "ok", True) is False
-        seconds = f"{(record.ts - (self._started_us or 0)) / 1e6:+.3f}s"
+        since, self._shown_us = record.ts if self._shown_us is None else self._shown_us, record.ts
+        times = f"{(record.ts - (self._started_us or 0)) / 1e6:>8.3f} {(record.ts - since) / 1e6:>+7.3f}"
         turn = "" if record.iteration is None else record.iteration
-        place = f"{record.seq:>4} {seconds:>8} {turn:>2}  {'  ' * min(depth, _DEEPEST)}"
+        place = f"{record.seq:>4} {times} {turn:>2}  {'  ' * min(depth, _DEEPEST)}"
         name = pad(kind, max(_KIND_WIDTH, min(len(kind), _LONGEST_KIND)))
         style = "bold red" if failed else _STYLES.get(kind.partition("-")[0], "dim")
         who = f"{own_name(record.owner)} " if depth else ""

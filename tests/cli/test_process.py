@@ -26,8 +26,19 @@ pytestmark = pytest.mark.slow
 
 def test_a_terminal_gets_colour_unless_it_is_not_wanted(store: Path) -> None:
     """Colour on a terminal; with NO_COLOR nothing but text, not even bold."""
-    assert b"\x1b[" in written_to_a_terminal([*PLAYHEAD, "show", "good"])
-    assert b"\x1b" not in written_to_a_terminal([*PLAYHEAD, "show", "good"], NO_COLOR="1")
+    assert b"\x1b[" in written_to_a_terminal([*PLAYHEAD, "check", "good"])
+    assert b"\x1b" not in written_to_a_terminal([*PLAYHEAD, "check", "good"], NO_COLOR="1")
+
+
+def test_a_terminal_gets_a_pager(store: Path) -> None:
+    """PAGER names the one that shows the events of a run; one that is closed early is no error, and nothing is said of the rest."""
+    paged = written_to_a_terminal([*PLAYHEAD, "show", "good", "--all"], PAGER="sed s/^/paged:/").splitlines()
+    shown = [line for line in paged if line.startswith(b"paged:") and line != b"paged:"]
+    assert len(shown) == len(process("show", "good", "--all").stdout.splitlines())
+    long = store / "long.jsonl"
+    header, *lines = (store / "good.jsonl").read_bytes().splitlines(keepends=True)
+    long.write_bytes(header + b"".join(lines) * 400)
+    assert len(written_to_a_terminal([*PLAYHEAD, "show", str(long)], PAGER="head -n 2").splitlines()) == 2
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])

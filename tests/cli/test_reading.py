@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import jsonlines
 import pytest
 
+from playhead.cli.events import FOLDED
 from playhead.cli.look import check_as_json
 from playhead.diagnose.integrity import check_trace
 from playhead.testing import TickingClock
@@ -54,13 +57,56 @@ def test_a_run_is_named_by_id_prefix_or_age(store: Path, reference: str) -> None
 
 
 def test_show_prints_one_line_per_event(store: Path) -> None:
-    """Every event is there, in order, and below the call its reason; a pipe gets whole lines."""
-    result = playhead("show", "good")
+    """With --all every event is there, in order, and below the call its reason; a pipe gets whole lines."""
+    result = playhead("show", "good", "--all")
     numbered = [line for line in result.stdout.splitlines() if line[:4].strip().isdigit()]
     assert len(numbered) == check_trace(store / "good.jsonl").events
-    assert '  tool-call-started     lookup(key="Mount Zed")\n                    └ to know\n' in result.stdout
+    assert '  tool-call-started     lookup(key="Mount Zed")\n                            └ to know\n' in result.stdout
     assert "lookup → Mount Zed: 4,180 feet." in result.stdout
     assert result.stderr == ""
+
+
+def test_show_folds_what_was_sent(store: Path) -> None:
+    """Without --all the lines are calls, answers and endings; the others are counted, and the deltas are those between the lines."""
+    shown, whole = playhead("show", "good"), objects(playhead("show", "good", "--json"))
+    folded = Counter(event["kind"] for event in whole if event["kind"] in FOLDED)
+    assert (
+        shown.stderr == f"folded: {', '.join(f'{count} {kind}' for kind, count in folded.items())}; --all shows them\n"
+    )
+    rows = [line.split() for line in shown.stdout.splitlines() if line[:4].strip().isdigit()]
+    left = [event for event in whole if event["kind"] not in FOLDED]
+    assert [int(row[0]) for row in rows] == [event["seq"] for event in left]
+    moments = [event["ts"] / 1e6 for event in left]
+    assert [float(row[1]) for row in rows] == pytest.approx([at - moments[0] for at in moments], abs=0.001)
+    deltas = [0, *(after - before for before, after in pairwise(moments))]
+    assert [float(row[2]) for row in rows] == pytest.approx(deltas, abs=0.001)
+    assert "message-added" in playhead("show", "good", "--kind", "message-added").stdout
+
+
+def test_a_finished_run_is_followed_to_its_end(store: Path) -> None:
+    """So is one whose process is gone: it has no end, and nothing is waited for."""
+    assert playhead("show", "good", "--follow").stdout == playhead("show", "good").stdout
+    lines = (store / "good.jsonl").read_bytes().splitlines(keepends=True)
+    (store / "dead.jsonl").write_bytes(b"".join(lines[:-1]))
+    followed = playhead("show", "dead", "--follow", "--json")
+    assert (objects(followed), followed.exit_code) == (objects(playhead("show", "good", "--json"))[:-1], 0)
+    assert "open: this run has no end in the file" in followed.stderr
+
+
+def test_a_run_is_followed_while_it_is_written(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look shows what was written since; a line that is half written is shown once it is whole."""
+    whole = (store / "good.jsonl").read_bytes()
+    growing, pieces = store / "growing.jsonl", iter([whole[1000:2000], whole[2000:2001], b"", whole[2001:]])
+    growing.write_bytes(whole[:1000])
+
+    def write_more(_: float) -> None:
+        with growing.open("ab") as file:
+            file.write(next(pieces))
+
+    monkeypatch.setattr("playhead.trace.store.is_alive", lambda _: True)
+    monkeypatch.setattr("time.sleep", write_more)
+    followed = playhead("show", "growing", "--follow", "--json")
+    assert (objects(followed), followed.stderr) == (objects(playhead("show", "good", "--json")), "")
 
 
 def test_show_as_json_is_the_trace(store: Path) -> None:

@@ -40,7 +40,7 @@ def test_texts_stand_line_by_line(store: Path) -> None:
     ("arguments", "error"),
     [
         (("999",), "there is no event 999 in this run: the last one is "),
-        (("2", "--kind", "x"), "SEQ names one event: leave out --kind and --owner"),
+        (("2", "--kind", "x"), "SEQ names one event: leave out --kind, --owner and --follow"),
         (("-1",), ""),
         (("two",), "'two' is not a valid integer range"),
     ],

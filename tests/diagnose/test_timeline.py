@@ -77,14 +77,14 @@ def test_problems_stand_at_their_place(recorded: Path) -> None:
     """What is wrong with the file is shown where it is wrong."""
     lines = recorded.read_bytes().splitlines(keepends=True)
     recorded.write_bytes(b"".join([*lines[:2], *lines[3:5], b"nonsense\n", lines[5][:40]]))
-    shown = [line[:44] for line in timeline(scan(recorded)).splitlines()[1:]]
+    shown = [line[:44] if "!!" in line else line[:51] for line in timeline(scan(recorded)).splitlines()[1:]]
     assert shown == [
-        "   0  +0.000s     run-started           guid",
-        "   1  +0.002s     tools-defined         look",
+        "   0    0.000  +0.000     run-started           gui",
+        "   1    0.002  +0.002     tools-defined         loo",
         "   !! line 3: chain: event 3 or the line bef",
         "   !! line 3: gap: 1 events are missing befo",
-        "   3  +0.004s     message-added         1 us",
-        "   4  +0.006s  0  llm-requested         requ",
+        "   3    0.004  +0.002     message-added         1 u",
+        "   4    0.006  +0.002  0  llm-requested         req",
         "   !! line 5: bad-line: it is not in the for",
         "   !! line 6: truncated: it ends after 40 by",
     ]
@@ -98,7 +98,7 @@ def test_a_thought_that_is_the_whole_answer_shows_the_answer() -> None:
         record(2, Thought(request=3)),
         record(3, Thought(request=2)),
     ]
-    rows = [line.split(maxsplit=3)[-1] for line in timeline(items).splitlines()[3:]]
+    rows = [line.split(maxsplit=4)[-1] for line in timeline(items).splitlines()[3:]]
     assert rows == ["Let me see.", "the text of answer 2"]
 
 
