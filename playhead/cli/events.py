@@ -14,7 +14,7 @@ import click
 
 from playhead.cli import exits, options
 from playhead.cli.output import note, tell, text_console, write_json
-from playhead.cli.reading import open_store
+from playhead.cli.reading import chosen, open_store
 from playhead.diagnose.terminal import Line
 from playhead.errors import NotATraceError, TraceError, UsageError, nearest
 
@@ -226,8 +226,9 @@ def event_as_json(item: Record | Problem) -> dict[str, Any]:
 )
 @click.argument("expression", metavar="EXPR")
 @options.runs_argument
+@options.filters()
 def grep(*, expression: str, runs: tuple[str, ...], trace_dir: Path | None, as_json: bool) -> int:
-    """Find events that meet a condition, in the named runs, or in every run of the folder.
+    """Find events that meet a condition: in the named runs, in those that the options choose, or in every run of the folder.
 
     EXPR compares fields of an event (`kind`, `owner`, `iteration`, and those that `playhead show RUN SEQ` prints) with numbers, texts
     in quotes, true, false and null: == != < <= > >=, in, and, or, not, len(field), matches(field, "regex"). A dot reads a
@@ -243,7 +244,7 @@ def grep(*, expression: str, runs: tuple[str, ...], trace_dir: Path | None, as_j
 
     condition, store = parse_expression(expression), open_store(trace_dir)
     found = failed = False
-    for path in [store.resolve(each) for each in runs] or store.paths():
+    for path in chosen(store, runs):
         search, run_id = Search(path, condition), run_id_of(path)
         try:
             for record in search:
