@@ -12,6 +12,7 @@ import threading
 import time
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
@@ -90,7 +91,7 @@ class ApplicationSpans(CurrentSpans):
             at = root.get_span_context()
             given = {name: to_json(value) for name, value in _given(root).items()}
             trace_id, sampled = f"{at.trace_id:032x}", at.trace_flags.sampled
-            handed_over = SpansHandedOver(to=self._export.to, trace_id=trace_id, sampled=sampled, attributes=given)
+            handed_over = SpansHandedOver(to=self._export.name, trace_id=trace_id, sampled=sampled, attributes=given)
             self._recorder.emit(handed_over, record.owner, record.iteration)
         elif kind is RunCompleted:
             self._export.catch_up(_AT_THE_END_S)
@@ -152,8 +153,7 @@ class HandedOver:
         Raises:
             UsageError: it is no provider, or not built on OpenTelemetry's SDK.
         """
-        kind = type(provider)
-        self.name, self.to = f"the application's {kind.__name__}", f"{kind.__module__}.{kind.__qualname__}"
+        self.name = f"{type(provider).__module__}.{type(provider).__qualname__}"
         self.tracer, self.attribute_limit = _tracer_of(provider)
         self.options = options
         self.stopped = False
@@ -175,9 +175,14 @@ class HandedOver:
 
     def add(self, run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> CurrentSpans | None:
         """Hand over the spans of a run that begins now."""
+        if self.stopped:
+            self._warn("shutdown() was called", ())
         if self.stopped or is_suppressed():
             return None
-        self._start()
+        with self._starting:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="playhead-spans", daemon=True)
+                self._thread.start()
         spans = ApplicationSpans(run_id, self, recorder)
         self._runs.add(spans)
         subscriptions.add(None, spans.take)
@@ -204,12 +209,6 @@ class HandedOver:
             self.stopped = True
             if not self.catch_up(timeout_s):
                 self._warn("it did not take the last spans in time", [*self._runs])
-
-    def _start(self) -> None:
-        with self._starting:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="playhead-spans", daemon=True)
-                self._thread.start()
 
     # --- the thread -------------------------------------------------------------------------------------------------
 
@@ -252,13 +251,7 @@ def _given(root: Span) -> Mapping[str, Any]:
 # --- the provider -----------------------------------------------------------------------------------------------------
 
 
-def application_provider() -> TracerProvider | None:
-    """Return the tracer provider that the application has configured, if any."""
-    provider = trace.get_tracer_provider()
-    return None if type(provider).__module__ == trace.__name__ else provider  # those of the API do nothing
-
-
-def _tracer_of(provider: TracerProvider) -> tuple[Tracer, int | None]:
+def _tracer_of(provider: TracerProvider) -> tuple[Tracer, float]:
     """Return the provider's tracer for Playhead's spans, which lets them have their own ids, and its limit of attributes.
 
     Raises:
@@ -276,13 +269,13 @@ def _tracer_of(provider: TracerProvider) -> tuple[Tracer, int | None]:
             break
         inner = wrapped
     if type(inner) is NoOpTracer:  # that of a disabled SDK
-        return tracer, None
+        return tracer, inf
     if not isinstance(inner, SdkTracer):
         name = f"{type(provider).__module__}.{type(provider).__qualname__}"
         raise UsageError(f"{name} is not built on the SDK of OpenTelemetry")
     if not isinstance(inner.id_generator, _Ids):
         inner.id_generator = _Ids(inner.id_generator)
-    return tracer, inner._span_limits.max_span_attributes  # noqa: SLF001 - the SDK says it nowhere else
+    return tracer, inner._span_limits.max_span_attributes or inf  # noqa: SLF001 - the SDK says it nowhere else
 
 
 _next = threading.local()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -72,7 +73,7 @@ class SpanBuilder:
         resource: Resource | None = None,
         *,
         service: str | None = None,
-        attribute_limit: int | None = None,
+        attribute_limit: float = inf,
         tree: Callable[..., SpanTree] = SpanTree,
     ) -> None:
         """Prepare a builder.
@@ -81,7 +82,7 @@ class SpanBuilder:
             options: what the spans show.
             resource: the resource of the spans; None: the environment's, the application's, or `playhead`.
             service: `service.name`, where `resource` is None.
-            attribute_limit: the number of attributes that a span can hold; None: any.
+            attribute_limit: the number of attributes that a span can hold.
             tree: makes the tree of the open spans; another one also starts and ends them in the application's tracing.
         """
         self.left_out = 0
@@ -106,7 +107,7 @@ class SpanBuilder:
             self._run = _RunSpans(record, record.event, self._now, self._options, tree)
             closed = []
         if type(record.event) is e.SpansHandedOver:
-            to = clean(record.event.to)
+            to = clean(record.event.to) if record.event.sampled else "a provider whose sampler dropped them"
             self.remarks.append(f"its spans were handed over to {to}, which acknowledges none; they keep their ids")
         self.left_out += closed is None
         return closed or []

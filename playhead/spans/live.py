@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 import time
+from functools import cache
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from playhead.errors import UsageError
@@ -27,7 +28,7 @@ from playhead.spans.environment import is_sent, say_unused
 from playhead.spans.run_export import RunExport, message, notices, resend_command
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from opentelemetry.trace import TracerProvider
@@ -85,6 +86,7 @@ class LiveExport:
         self._runs: list[RunExport] = []
         """The runs that are not done, in the order in which they began. Agents append to it, the thread removes from it."""
         self._pump: Pump | None = None
+        self._make: type[SpanBuilder] | None = None
         self._thread: threading.Thread | None = None
         self._wake = threading.Event()
         self._changed = threading.Condition()
@@ -96,10 +98,12 @@ class LiveExport:
 
     def add(self, run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> CurrentSpans | None:
         """Send a run that begins now."""
-        if self.stopped or not is_sent(run_id):
+        if not is_sent(run_id):
             return None
-        if recorder.writer is None:
-            self._turn_away("those without a trace: export_to(provider) hands over theirs")
+        if self.stopped or recorder.writer is None:
+            self._turn_away(
+                "shutdown() was called" if self.stopped else "those with trace=None, which need a tracer provider"
+            )
             return None
         writer = recorder.writer
         run = RunExport(writer.path, self._builder, self._to, lambda: recorder.sealed, next_seq=lambda: writer.tail.seq)
@@ -115,7 +119,8 @@ class LiveExport:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="playhead-export", daemon=True)
                 self._thread.start()
-                _end_with_worker(self.shutdown)
+                if (util := sys.modules.get("multiprocessing.util")) is not None:
+                    util.Finalize(None, self.shutdown, exitpriority=0)  # a forked worker ends without `atexit`
         self._wake.set()
 
     @property
@@ -151,20 +156,21 @@ class LiveExport:
             log.warning("runs that begin now are not sent to %s (%s)%s", self.name, why, sends)
 
     def _builder(self) -> SpanBuilder:
-        assert self._pump is not None  # noqa: S101 - imported here, the end of a forked process could wait for ever
-        from playhead.spans.builder import SpanBuilder  # noqa: PLC0415 - the thread has loaded it
-
-        return SpanBuilder(self._options, service=self.service)
+        assert self._make is not None  # noqa: S101 - imported here, the end of a forked process could wait for ever
+        return self._make(self._options, service=self.service)
 
     # --- the thread -------------------------------------------------------------------------------------------------
 
     def _work(self) -> None:
         try:
             require_opentelemetry()  # in the thread, as all that follows
+            from opentelemetry import context  # noqa: PLC0415
+
+            from playhead.spans.builder import SpanBuilder  # noqa: PLC0415
             from playhead.spans.delivery import Otlp, Pump  # noqa: PLC0415
 
-            sink = Otlp(self._to)
-            _suppress_instrumentation()
+            sink, self._make = Otlp(self._to), SpanBuilder
+            context.attach(context.set_value(context._SUPPRESS_INSTRUMENTATION_KEY, True))  # noqa: SLF001, FBT003 - its own requests
             pump = self._pump = Pump(sink, self._runs)
             while not self.stopped:
                 self._round(pump)
@@ -240,13 +246,6 @@ class LiveExport:
         return reason
 
 
-def _end_with_worker(end: Callable[[], None]) -> None:
-    """Call a function at the end of a `multiprocessing` worker, too: a forked one ends without `atexit`."""
-    util = sys.modules.get("multiprocessing.util")
-    if util is not None:
-        util.Finalize(None, end, exitpriority=0)
-
-
 def _current_spans(run_id: str) -> CurrentSpans | None:
     """Return what makes the spans of a run current, if the application traces."""
     if not hasattr(sys.modules.get("opentelemetry.trace"), "use_span"):  # never loaded, or by a thread just now
@@ -254,13 +253,6 @@ def _current_spans(run_id: str) -> CurrentSpans | None:
     from playhead.spans.current import CurrentSpans  # noqa: PLC0415 - needs OpenTelemetry
 
     return CurrentSpans(run_id)
-
-
-def _suppress_instrumentation() -> None:
-    """Keep the application's instrumentation from creating spans for this thread's own export requests."""
-    from opentelemetry import context  # noqa: PLC0415 - in the thread
-
-    context.attach(context.set_value(context._SUPPRESS_INSTRUMENTATION_KEY, True))  # noqa: SLF001, FBT003 - as its SDK does
 
 
 # --- turning it on ----------------------------------------------------------------------------------------------------
@@ -276,7 +268,6 @@ class _Current:
     """What the program or a variable has begun."""
     application: HandedOver | None = None
     """What goes through the provider that the application has configured."""
-    registered = False
     lock = threading.Lock()
     refused = False
     """Whether a warning about an invalid environment was logged."""
@@ -337,19 +328,19 @@ def trace_run(run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> 
     """Export the spans of a run that begins now; never raises.
 
     An endpoint that the program or the environment names comes first: Playhead sends the spans itself. Else, or if the endpoint
-    is for gRPC, they go through the application's tracer provider. Never both.
+    is for gRPC or the run has no trace, they go through the application's tracer provider. Never both.
 
     Returns:
         What makes the spans of the run current; None where the application traces nothing.
     """
     try:
-        export = _Current.export or (is_for_grpc() and _application()) or _automatic() or _application()
+        left_to_it = recorder.writer is None or is_for_grpc()  # what Playhead cannot send itself
+        export = (left_to_it and _Current.export is None and _application()) or _automatic() or _application()
         return say_unused() if export is None else export.add(run_id, recorder, subscriptions)
     except Exception as error:  # noqa: BLE001 - an agent does not fail because of its spans
         if not _Current.refused:
             _Current.refused = True
-            why = str(error) if isinstance(error, UsageError) else f"{type(error).__name__}: {error}"
-            log.warning("spans are not exported: %s", why)
+            log.warning("spans are not exported: %s", reason_of(error))
         return None
 
 
@@ -357,14 +348,17 @@ def _application() -> HandedOver | None:
     """Return the export through the provider that the application has configured by now, if any."""
     if not hasattr(sys.modules.get("opentelemetry.sdk.trace"), "TracerProvider"):
         return None
-    from playhead.spans.application import HandedOver, application_provider  # noqa: PLC0415 - as above
+    from opentelemetry import trace  # noqa: PLC0415 - which is there now
 
-    provider = application_provider()
+    from playhead.spans.application import HandedOver  # noqa: PLC0415 - the same
+
+    provider = trace.get_tracer_provider()
+    if type(provider).__module__ == trace.__name__:  # those of the API do nothing
+        return None
     with _Current.lock:  # several first runs may begin at once
-        if provider is None or (_Current.application is not None and _Current.application.provider is provider):
-            return None if provider is None else _Current.application
-        _Current.application = HandedOver(provider)
-        _register()
+        if _Current.application is None or _Current.application.provider is not provider:
+            _Current.application = HandedOver(provider)
+            _register()
         return _Current.application
 
 
@@ -396,13 +390,12 @@ def _begin(export: AnyExport) -> AnyExport:
     return export
 
 
+@cache
 def _register() -> None:
     """Let exports end with the process, and start afresh in a forked child."""
-    if not _Current.registered:
-        _Current.registered = True
-        atexit.register(at_exit)
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=_forget_parent)
+    atexit.register(at_exit)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_forget_parent)
 
 
 def _forget_parent() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from openinference.instrumentation import REDACTED_VALUE
@@ -88,8 +89,8 @@ class SpanTree:
     metadata: dict[str, Any]
     """Metadata of the application, of every span."""
     resource: Resource
-    attribute_limit: int | None = None
-    """The number of attributes that a span can hold; None: any."""
+    attribute_limit: float = inf
+    """The number of attributes that a span can hold."""
     gen_ai: bool = False
     describes: bool = True
     """Whether the spans get attributes and metadata."""
@@ -223,13 +224,14 @@ _IN_GROUPS: Final = (f"{S.LLM_TOOLS}.", f"{INPUT}.", f"{OUTPUT}.", f"{S.RETRIEVA
 """Attributes that repeat others, in the order in which they are given up. `input.value` and `output.value` say the same."""
 
 
-def fitted(attributes: dict[str, Any], limit: int | None) -> dict[str, Any]:
-    """Return the attributes; above the limit, without whole groups."""
+def fitted(attributes: dict[str, Any], limit: float) -> dict[str, Any]:
+    """Return the attributes; above the limit, without whole groups, which `playhead.left_out` names."""
+    dropped: list[str] = []
     for group in _IN_GROUPS:
-        if limit is None or len(attributes) <= limit - _OF_OTHERS:
-            break
-        attributes = {name: value for name, value in attributes.items() if not name.startswith(group)}
-    return attributes
+        if len(attributes) > limit - _OF_OTHERS:
+            dropped.append(f"{group}*")
+            attributes = {name: value for name, value in attributes.items() if not name.startswith(group)}
+    return {**attributes, "playhead.left_out": dropped} if dropped else attributes
 
 
 # --- the GenAI conventions of OpenTelemetry ---------------------------------------------------------------------------

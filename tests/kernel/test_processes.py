@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import signal
 import subprocess
 import sys
@@ -11,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead import load_recording
+from playhead import Agent, load_recording, tool
 from playhead.diagnose.integrity import check_trace
 from playhead.replay import reproduce
+from playhead.testing import ScriptedModel, call
 from tests.kernel.runs import data
 from tests.proving import bound, sample
 
@@ -123,6 +126,33 @@ async def test_ctrl_c_closes_the_trace_before_the_caller_hears_of_it(tmp_path: P
     ends = [call.completed.abandoned for call in recording.root.calls.values() if call.completed]
     assert ends[1:] == ([] if where == "model" else [kind == "block"])
     assert (await reproduce(recording)).divergences == ()
+
+
+def test_what_a_signal_handler_raises_ends_the_run(tmp_path: Path) -> None:
+    """A handler of the application's that raises in `run_sync` leaves no agent behind that runs further tools."""
+    ran: list[int] = []
+
+    @tool
+    async def wait(step: int) -> str:
+        """Wait, for ever unless the run ends."""
+        ran.append(step)
+        os.kill(os.getpid(), signal.SIGUSR1)
+        await asyncio.Event().wait()
+        return ""
+
+    def raising(*_: object) -> None:
+        raise TimeoutError("alarm")
+
+    before = signal.signal(signal.SIGUSR1, raising)
+    agent = Agent(ScriptedModel([call("wait", step=0), call("wait", step=1)]), tools=[wait], trace=tmp_path)
+    try:
+        with pytest.raises(TimeoutError, match="alarm"):
+            agent.run_sync("Go.", run_id="run")
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    ending = load_recording("run", tmp_path).ending
+    assert ending is not None
+    assert (ran, data(ending)["terminated_by"]) == ([0], "cancelled")
 
 
 SYNC = [

@@ -331,7 +331,17 @@ def test_an_endpoint_for_grpc_is_the_applications(
     assert caplog.messages == []
 
 
-async def test_a_provider_may_be_given(tmp_path: Path) -> None:
+async def test_a_run_without_a_trace_goes_through_the_provider(
+    application: Application, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Playhead sends from traces alone, so beside an endpoint such a run is left to the provider."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.address)
+    await traveller(None, application).run("Go.")
+    assert len(application.ours()) == len(TREE) - 4
+    assert collector.taken == []
+
+
+async def test_a_provider_may_be_given(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """`export_to` takes a provider that is not the configured one, and flushes and leaves it."""
     application = Application()
     with export_handed_over(application) as export:
@@ -341,6 +351,7 @@ async def test_a_provider_may_be_given(tmp_path: Path) -> None:
         export.shutdown()
         await traveller(tmp_path, application).run("Go.")
         assert len(application.ours()) == len(TREE) - 4
+        assert [each.message.partition(": ")[2] for each in caplog.records] == ["shutdown() was called"]
 
 
 class export_handed_over:  # noqa: N801 - a context manager

@@ -151,7 +151,7 @@ def test_a_run_without_a_trace_is_not_sent_and_that_is_said_once(
     for _ in range(2):
         assert agent(None).run_sync("Find it.").output == "done"
     assert (handle.flush(5), collector.requests) == (True, [])
-    why = "those without a trace: export_to(provider) hands over theirs"
+    why = "those with trace=None, which need a tracer provider"
     assert caplog.messages == [f"runs that begin now are not sent to {handle.name} ({why})"]
 
 
@@ -195,7 +195,7 @@ def test_a_processor_that_raises_hurts_nobody(tmp_path: Path, caplog: pytest.Log
     handle.flush(5)
     (said,) = caplog.messages
     assert said.startswith(
-        "spans are not handed over to the application's TracerProvider: it raised RuntimeError for a span; "
+        "spans are not handed over to opentelemetry.sdk.trace.TracerProvider: it raised RuntimeError for a span; "
     )
 
 
@@ -360,7 +360,7 @@ def test_spans_of_a_processor_are_sent_by_the_command_that_is_named(
     stuck.set()
     (said,) = caplog.messages
     assert said.startswith(
-        "spans are not handed over to the application's TracerProvider: it did not take the last spans in time; "
+        "spans are not handed over to opentelemetry.sdk.trace.TracerProvider: it did not take the last spans in time; "
     )
     result = playhead(*said.partition("playhead ")[2].replace("URL", collector.address).split())
     assert (result.exit_code, "handed over to" in result.stderr) == (0, True)

@@ -108,7 +108,8 @@ class Waiting:
 def run_blocking(main: Callable[[], Awaitable[T]], waiting: Waiting | None = None) -> T:
     """Run an async function in a loop of its own, in a daemon thread, and wait for its result.
 
-    Works inside a running loop and in notebooks. Ctrl-C ends the function, and `KeyboardInterrupt` is raised after its cleanup.
+    Works inside a running loop and in notebooks. What a signal handler raises, such as `KeyboardInterrupt`, ends
+    the function, and is raised after its cleanup.
     A result may arrive through `waiting` while the loop itself is blocked.
     """
     waiting = waiting or Waiting()
@@ -141,7 +142,7 @@ def run_blocking(main: Callable[[], Awaitable[T]], waiting: Waiting | None = Non
 def _wait_for(waiting: Waiting) -> tuple[Any, BaseException | None]:
     try:
         return waiting.outcomes.get()
-    except KeyboardInterrupt:
+    except BaseException:  # Ctrl-C, or what a signal handler of the application's raises
         if waiting.stop is not None:
             waiting.stop()
             with suppress(queue.Empty):
