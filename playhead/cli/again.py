@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from playhead.cli import exits, options
-from playhead.cli.output import PROSE_WIDTH, tell, text_console, write_json
+from playhead.cli.output import PROSE_WIDTH, note, tell, text_console, write_json
 from playhead.cli.reading import Reading, chosen, open_store
 from playhead.diagnose.document import Document, Row, Section
 from playhead.diagnose.parts import cost_text, counted, time_cell, total_text
@@ -18,7 +18,7 @@ from playhead.errors import UsageError
 from playhead.trace.blobs import run_id_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
     from playhead.compose.killswitches.expressions import SwitchExpression
@@ -81,7 +81,7 @@ def reproduce(  # noqa: PLR0913 - options
         name = [Line((run_id_of(path), "bold"))] if len(paths) > 1 else []
         tell({"run_id": run_id_of(path), **asdict(outcome)}, *name, *reproduction_rows(outcome), as_json=as_json)
         codes.add(reproduction_exit_code(outcome))
-    return next(code for code in (exits.FAILED, exits.INCONCLUSIVE, exits.OK) if code in codes)
+    return worst(codes)
 
 
 def _of_program(reference: str | None, arguments: tuple[tuple[str, Any], ...], *, sealed: bool) -> dict[str, Any]:
@@ -158,7 +158,8 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
     example='playhead replay latest --system-prompt "Answer in one sentence."\n'
     "  playhead replay latest --model ollama/qwen3:8b --set temperature=0\n"
     """  playhead replay latest --tool-result 'lookup:{"key": "Zed"}=9,000 feet'\n"""
-    "  playhead replay latest --from 3 --model openai/gpt-4o",
+    "  playhead replay latest --from 3 --model openai/gpt-4o\n"
+    "  playhead replay --ended answered --last 20 --system-prompt new.md",
     exits={
         0: "the replay ran to its end, whatever changed",
         1: "the replay broke: the model did not answer, the strategy raised, or it was cancelled",
@@ -166,7 +167,8 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
         **options.UNREADABLE,
     },
 )
-@options.run_argument()
+@options.runs_argument
+@options.filters("model", "arg")
 @click.option(
     "--from", "at", type=int, metavar="K", help="Freeze everything before turn K, from 0; changes hold from there on."
 )
@@ -214,7 +216,7 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
 @options.sealed_option
 def replay(  # noqa: PLR0913 - options
     *,
-    run: str,
+    runs: tuple[str, ...],
     api_base: str | None,
     parameters: tuple[tuple[str, Any], ...],
     tool_results: tuple[Any, ...],
@@ -247,31 +249,50 @@ def replay(  # noqa: PLR0913 - options
     from playhead.replay import load_recording
 
     store = open_store(trace_dir)
-    recording = load_recording(store.resolve(run))
+    paths = chosen(store, runs, 0)
     changes = {"parameters": dict(parameters) or None, "tool_results": list(tool_results) or None, **others}
-    progress = Progress()
-    with following(progress, trace_dir, as_json=as_json):
-        settings = {"read_only": read_only, "api_base": api_base, "rebind": dict(rebound), **changes}
-        given: Any = {name: value for name, value in settings.items() if value not in (None, (), {})}
-        forked = {"at": at, "answer": answer, "edit": dict(edit)}
-        if at is None and (answer is not None or edit):
-            raise UsageError("--answer and --edit are for a fork: name its turn with --from K")
+    settings = {"read_only": read_only, "api_base": api_base, "rebind": dict(rebound), **changes}
+    given: Any = {name: value for name, value in settings.items() if value not in (None, (), {})}
+    given |= _of_program(program, arguments, sealed=sealed)
+    forked = {"at": at, "answer": answer, "edit": dict(edit)}
+    if at is None and (answer is not None or edit):
+        raise UsageError("--answer and --edit are for a fork: name its turn with --from K")
+    if at is not None and len(paths) > 1:
+        raise UsageError(f"--from K is a turn of one run, and {len(paths):,} are chosen")
+    codes: list[int] = []
+
+    def run_again(path: Path) -> int:
+        recording, progress = load_recording(path), Progress()
         again: Any = recording.replay_sync if at is None else partial(recording.fork_sync, **forked)
-        outcome = again(
-            **given,
-            **_of_program(program, arguments, sealed=sealed),
-            on_missing=on_missing,
-            trace=store.folder,
-            min_grounded=min_grounded,
-            on_record=progress,
-        )
-    if as_json:
-        write_json([replay_as_json(outcome)])
-    else:
-        console = text_console(pipe_width=PROSE_WIDTH)
-        rows = replay_rows(recording, outcome, min_grounded, console.width)
-        console.print(*rows, Line(), diff_document(outcome.diff), crop=False)
-    return replay_exit_code(outcome)
+        with following(progress, trace_dir, as_json=as_json):
+            outcome = again(
+                **given, on_missing=on_missing, trace=store.folder, min_grounded=min_grounded, on_record=progress
+            )
+        if as_json:
+            write_json([replay_as_json(outcome)])
+        else:
+            console = text_console(pipe_width=PROSE_WIDTH)
+            rows = replay_rows(recording, outcome, min_grounded, console.width)
+            console.print(*rows, Line(), diff_document(outcome.diff), crop=False)
+        return replay_exit_code(outcome)
+
+    try:
+        for path in paths:
+            codes.append(run_again(path))  # noqa: PERF401 - those before an error count
+    finally:  # an error ends it, such as a model that does not exist
+        if len(paths) > 1:
+            counts = [codes.count(code) for code in (exits.OK, exits.FAILED, exits.INCONCLUSIVE)]
+            note(
+                "{} of {} runs replayed: {} to their end, {} broke, {} inconclusive".format(
+                    len(codes), len(paths), *counts
+                )
+            )
+    return worst(codes)
+
+
+def worst(codes: Collection[int]) -> int:
+    """Return the exit code of several runs: a failure outweighs what is inconclusive."""
+    return next(code for code in (exits.FAILED, exits.INCONCLUSIVE, exits.OK) if code in codes)
 
 
 STYLES: Final = {"untouched": "green", "stopped": "yellow", "unknown": "red"}
