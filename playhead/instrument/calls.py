@@ -58,7 +58,7 @@ class Body:
                 self.value = await value if inspect.isawaitable(value) else value
         except ReplayError:
             raise
-        except Exception as error:  # noqa: BLE001 - raised again where the call was made
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again where the call was made
             self.error = error
             return Outcome.failure(type(error).__name__, describe(error))
         return Outcome(ok=True, result=to_json(self.result()))

@@ -292,9 +292,9 @@ def _as_function(program: Recorded) -> Callable[..., Any]:
     def begin(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the function
         return program(*args, **kwargs)
 
-    made: Any = wait if inspect.iscoroutinefunction(program.function) else begin
-    made.recorded = program  # for replays
-    return update_wrapper(made, program.function)
+    made = update_wrapper(wait if inspect.iscoroutinefunction(program.function) else begin, program.function)
+    made.recorded = program  # type: ignore[attr-defined]  # for replays
+    return made
 
 
 @overload

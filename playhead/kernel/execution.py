@@ -320,7 +320,7 @@ def end_with_error(session: Session, error: BaseException) -> None:
     state = session.state
     best = state.best if state else None
     message = describe(error)
-    if not isinstance(error, Exception):  # a cancellation, an interrupt, or a destroyed coroutine
+    if not isinstance(error, (Exception, SystemExit)):  # a cancellation, an interrupt, or a destroyed coroutine
         why = "the run was cancelled from outside"
         # Hooks have not accepted the model's answer yet.
         session.terminate("cancelled", best, failed=True, error=why, overrule=session.gate.hooks is not None)

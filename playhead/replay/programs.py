@@ -6,7 +6,7 @@ import inspect
 from collections import deque
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio.to_thread
 
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
     from playhead.diagnose.recording import Recording
     from playhead.instrument.worlds import ProgramWorld
+
+_ENDINGS: Final = (Exception, Halted, SystemExit)
+"""How a program may end. `sys.exit` ends the program, not the process that runs it again."""
 
 
 def arguments_of(recording: Recording, program: Recorded, given: Mapping[str, Any]) -> inspect.BoundArguments:
@@ -66,13 +69,14 @@ def checked_program(recording: Recording, program: object) -> Recorded:
     """Return the program that a recording is run again with.
 
     Raises:
-        UsageError: it is not a recorded function, or the recording is not one of a program.
+        UsageError: it is not a recorded function, its `compose=` cannot guard it, or the recording is not one of a program.
     """
     known = getattr(program, "recorded", program)
     if not isinstance(known, Recorded):
         raise UsageError(f"program= is a function with @playhead.recorded; it is {program!r}")
     if recording.header.agent.strategy != STRATEGY:
         raise UsageError(f"{recording.run_id} is a run of an agent, not of a program: leave out program=")
+    _ = known.agent  # raises before anything runs: what a running program raises is the program's own
     return known
 
 
@@ -81,7 +85,7 @@ async def perform(
 ) -> None:
     """Run a program to its end, whatever it returns or raises: what it did is in the record."""
     begin = partial(program.begin, bound, lambda: run, world, about)
-    with suppress(Exception, Halted):
+    with suppress(*_ENDINGS):
         if inspect.iscoroutinefunction(program.function):
             await begin()
         elif inspect.isasyncgenfunction(program.function):
@@ -92,7 +96,7 @@ async def perform(
 
 
 def _to_its_end(begin: Callable[[], Any]) -> None:
-    with suppress(Exception, Halted):
+    with suppress(*_ENDINGS):
         value = begin()
         if inspect.isgenerator(value):
             deque(value, maxlen=0)

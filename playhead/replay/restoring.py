@@ -50,9 +50,10 @@ def restored_as(annotation: Any, value: Any) -> Any:  # noqa: ANN401 - of the an
 def _raised(function: Callable[..., Any], error: ErrorInfo) -> BaseException:
     """Return a recorded exception as an instance of its class, where the function's module or Python knows the class."""
     known = getattr(function, "__globals__", {}).get(error.type, getattr(builtins, error.type, None))
-    if isinstance(known, type) and issubclass(known, Exception):
-        try:
-            return known(literal_eval(error.message) if known is KeyError else error.message)  # its text is a repr
+    if isinstance(known, type) and issubclass(known, (Exception, SystemExit)):
+        is_code = known is SystemExit and error.message.isdecimal()
+        try:  # the text of a KeyError, and of an exit code, is a repr
+            return known(literal_eval(error.message) if known is KeyError or is_code else error.message)
         except Exception:  # noqa: BLE001 - it takes other arguments
             return ToolCallError(f"{error.type}: {error.message}")
     return ToolCallError(f"{error.type}: {error.message}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import json
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ import pytest
 
 import playhead
 from playhead import recorded, tool
-from playhead.compose.killswitches import budget_limit
+from playhead.compose.killswitches import budget_limit, max_iterations
 from playhead.errors import NotReplayableError, RunEndedError, UsageError
 from playhead.instrument import facts
 from playhead.instrument.worlds import ProgramWorld
@@ -594,3 +595,44 @@ def test_objects_that_are_no_json_are_the_same_in_each_process() -> None:
     things: list[Chat] = []
     making()
     assert reproduced(making).identical
+
+
+def test_an_exit_of_the_program_is_its_ending_and_not_that_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`sys.exit` ends the run with an error, also of a function inside; a replay compares it, and goes on to its report."""
+    code = [0]
+
+    @recorded
+    def leave(task: str) -> None:
+        send(text=task)
+        sys.exit(code[0])
+
+    @recorded
+    def above(task: str) -> str:
+        with pytest.raises(SystemExit):
+            leave(task)
+        return "went on"
+
+    assert above("x") == "went on"
+    assert reproduced(above).identical
+    with pytest.raises(SystemExit):
+        leave("x")
+    recording = playhead.load_recording("latest")
+    assert recording.ending is not None
+    assert (recording.ending.terminated_by, recording.ending.error) == ("error", "SystemExit: 0")
+    assert reproduced(leave, recording).identical
+    assert recording.replay_sync(program=leave).verdict == "same"
+    monkeypatch.setattr(f"{__name__}.leave", leave, raising=False)
+    code[0] = 3
+    done = command_line("reproduce", recording.path, "--program", f"{__name__}:leave")
+    assert (done.exit_code, "SystemExit: 3" in done.stdout) == (1, True)
+
+
+def test_blocks_that_cannot_guard_a_program_are_refused_before_it_is_run_again() -> None:
+    """The error of `compose=` reaches the caller of `reproduce` and `replay`: it is no ending of the program."""
+    billing("x")
+    recording = playhead.load_recording("latest")
+    for block, why in ((budget_limit(max_cost_usd=1), "price"), (max_iterations(3), "killswitch")):
+        limited = recorded(name="billing", compose=[block])(billing)
+        for again in (recording.reproduce_sync, recording.replay_sync):
+            with pytest.raises(UsageError, match=why):
+                again(program=limited)
