@@ -28,7 +28,6 @@ from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
 
     from playhead.kernel.session import Session
     from playhead.trace.events import EventBase
@@ -78,13 +77,12 @@ class Lifetime:
         for guard in own_guards(session):
             guard.start()
         self._open.callback(enclosing.reset, enclosing.set(run_agent))
+        self._open.enter_context(session.run.current("agent", session.owner))
         self._open.enter_context(entered(self.scope, WirePort(self.scope), call_tool))
         self.scope.strand()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         """Record the end."""
         with suppress(ValueError):  # a generator that is closed in another context
             self._open.close()

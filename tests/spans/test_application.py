@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 
-from playhead import Agent, UsageError, load_recording, tool
+from playhead import Agent, UsageError, load_recording, recorded, tool
 from playhead.replay import reproduce
 from playhead.spans import HandedOver, SpanOptions, export_to, spans_of
 from playhead.testing import ScriptedModel, call, calls, error, text
@@ -24,6 +24,7 @@ from playhead.trace.events import SpansHandedOver
 from tests.cli.command_line import playhead
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from opentelemetry.sdk.trace import ReadableSpan, Span
@@ -144,6 +145,45 @@ async def test_a_request_and_a_hook_have_a_current_span(tmp_path: Path, applicat
         "agent:guide > llm:scripted/model",
         "agent:guide > note",
         "llm:scripted/model > POST /chat",
+    ]
+
+
+def test_what_a_recorded_function_traces_is_in_its_span(
+    tmp_path: Path, application: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also below a tool, in a recorded function inside, and between the steps of a generator; never in the consumer's."""
+    monkeypatch.setenv("PLAYHEAD_TRACE_DIR", str(tmp_path))
+    tracer = application.tracer
+
+    @tool(read_only=True)
+    def look(key: str) -> str:
+        """Look."""
+        with tracer.start_as_current_span("query"):
+            return key
+
+    @recorded
+    def inner(key: str) -> str:
+        with tracer.start_as_current_span("inside"):
+            return look(key)
+
+    @recorded
+    def steps(key: str) -> Iterator[str]:
+        with tracer.start_as_current_span("step"):
+            pass
+        yield inner(key)
+
+    for _ in steps("a"):
+        with tracer.start_as_current_span("consumer"):
+            pass
+    assert sorted(application.tree()) == [
+        "- > agent:steps",
+        "- > consumer",
+        "agent:inner > inside",
+        "agent:inner > tool:look",
+        "agent:steps > step",
+        "agent:steps > tool:inner",
+        "tool:inner > agent:inner",
+        "tool:look > query",
     ]
 
 
