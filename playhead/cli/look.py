@@ -71,15 +71,14 @@ def list_(*, limit: int, trace_dir: Path | None, as_json: bool) -> int:
     query = query_of()
     found = iter(summaries(store, limit)) if query is None else find(store, query)
     runs = list(islice(found, limit))
+    paths, hidden = store.paths(), store.hidden()
     if as_json:
         write_json(run.as_json() for run in runs)
-        return exits.OK
-    paths, hidden = store.paths(), store.hidden()
-    if runs:
+    elif runs:
         text_console().print(RunList(runs, [run_id_of(path) for path in (*paths, *hidden)]), crop=False)
-    elif query is not None and paths:
+    if query is not None and paths and not runs:
         note(none_found(store, query))
-    else:
+    elif not runs:
         note(f"no runs in {store.folder} yet; `playhead demo` records one")
     if query is None and len(paths) > limit:
         note(f"{limit} of {len(paths):,} runs in {store.folder}; --limit shows more")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose.run_summary import RunSummary
 from playhead.trace.blobs import run_id_of
+from playhead.trace.store import REPLAYS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -69,7 +70,7 @@ class RunIndex:
         keys = b"".join(sorted(map(key_of, facts)))
         figures = json.dumps([getattr(run, each) for each in _FIGURES])
         row = (name, self._stamps[name], figures, keys)
-        if row[1] and len(keys) <= _MOST_KEYS * 8:
+        if row[1] and name.isprintable() and len(keys) <= _MOST_KEYS * 8:  # SQLite takes no bytes that are not UTF-8
             self._new.append((*row, _checksum(row)))
         return run, keys
 
@@ -94,6 +95,7 @@ class RunIndex:
         """Open the index, and make it if there is none of this version."""
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
         database = sqlite3.connect(self._path, timeout=0.2)
+        database.execute("PRAGMA journal_mode = MEMORY")  # no second file: what a crash breaks is made again
         database.set_progress_handler(lambda: 1, _MOST_STEPS)
         with database:
             if database.execute("PRAGMA user_version").fetchone() != (VERSION,):
@@ -107,9 +109,10 @@ class RunIndex:
 
 
 def forget_index(folder: Path) -> None:
-    """Remove the index of a folder; it is made again when it is needed."""
-    with suppress(OSError):
-        (folder / NAME).unlink()
+    """Remove the index of a folder, and that of its replays; they are made again when they are needed."""
+    for each in (folder, folder / REPLAYS):
+        with suppress(OSError):
+            (each / NAME).unlink()
 
 
 def key_of(fact: str) -> bytes:
