@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from playhead.cli import exits, options
-from playhead.cli.output import PROSE_WIDTH, note, tell, text_console, write_json
+from playhead.cli.output import PROSE_WIDTH, note, tell, tell_all, text_console, write_json
 from playhead.cli.reading import Reading, chosen, open_store
 from playhead.diagnose.document import Document, Row, Section
 from playhead.diagnose.parts import cost_text, counted, time_cell, total_text
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from playhead.compose.killswitches.expressions import SwitchExpression
-    from playhead.replay import Reproduction
+    from playhead.replay import Decision, Reproduction
     from playhead.replay.backtest import Figures, RunBacktest, Summary
 
 ANSWERS: Final = 'text, or `{"text": …, "calls": [{"tool": …, "arguments": {…}}]}`'
@@ -159,6 +159,7 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
     "  playhead replay latest --model ollama/qwen3:8b --set temperature=0\n"
     """  playhead replay latest --tool-result 'lookup:{"key": "Zed"}=9,000 feet'\n"""
     "  playhead replay latest --from 3 --model openai/gpt-4o\n"
+    "  playhead replay latest --only 3 --models openai/gpt-4o,ollama/qwen3:8b --repeat 3\n"
     "  playhead replay --ended answered --last 20 --system-prompt new.md",
     exits={
         0: "the replay ran to its end, whatever changed",
@@ -181,6 +182,11 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
 @options.repeatable(
     "--edit", "edit", "ID=TEXT", "With --from: the new text of a message before turn K.", type=options.edited_message
 )
+@click.option(
+    "--only", type=int, metavar="K", help="Ask only the request of turn K again, of the --models; no loop runs."
+)
+@click.option("--models", metavar="A,B", help="With --only: the models to ask, separated by commas.")
+@click.option("--repeat", type=click.IntRange(1), help="With --only: how often each model is asked.  [default: 1]")
 @click.option(
     "--model",
     help='Another model, as `provider/model`; with --from also "recorded": its answers, until something differs.',
@@ -241,6 +247,7 @@ def replay(  # noqa: PLR0913 - options
     The model is asked for real. No tool runs: each call gets the result that was recorded for it, and the summary says
     how sure that is. Without any change it shows how much the model varies by itself. The replay is a recording too.
 
+    With --only K --models A,B the recorded request of turn K is asked again, and a table shows what each model would do.
     With --from K the run is forked: what came before turn K stays as it was, and the changes hold from there on.
     """
     from playhead.cli.outcome import replay_as_json, replay_exit_code, replay_rows
@@ -250,7 +257,28 @@ def replay(  # noqa: PLR0913 - options
 
     store = open_store(trace_dir)
     paths = chosen(store, runs, 0)
-    changes = {"parameters": dict(parameters) or None, "tool_results": list(tool_results) or None, **others}
+    changes: dict[str, Any] = {
+        "parameters": dict(parameters) or None,
+        "tool_results": list(tool_results) or None,
+        **others,
+    }
+    only, models, repeat = (changes.pop(name) for name in ("only", "models", "repeat"))
+    if only is not None or models or repeat:
+        if only is None or not models or len(paths) > 1:
+            raise UsageError("--only K and --models A,B go together, for one run: the turn to ask again, and whom")
+        other = [changes[name] for name in changes if name != "parameters"]
+        if any(each is not None for each in (*other, at, answer, program)) or edit or read_only:
+            raise UsageError(
+                "--only takes --models, --repeat, --set, --api-base and --rebind; to change more, use --from"
+            )
+        asked: Any = {
+            "repeat": repeat or 1,
+            "parameters": dict(parameters),
+            "api_base": api_base,
+            "rebind": dict(rebound),
+        }
+        found = load_recording(paths[0]).decide_sync(only, models.split(","), **asked)
+        return _tell_decisions(found, repeat or 1, as_json=as_json)
     settings = {"read_only": read_only, "api_base": api_base, "rebind": dict(rebound), **changes}
     given: Any = {name: value for name, value in settings.items() if value not in (None, (), {})}
     given |= _of_program(program, arguments, sealed=sealed)
@@ -293,6 +321,22 @@ def replay(  # noqa: PLR0913 - options
 def worst(codes: Collection[int]) -> int:
     """Return the exit code of several runs: a failure outweighs what is inconclusive."""
     return next(code for code in (exits.FAILED, exits.INCONCLUSIVE, exits.OK) if code in codes)
+
+
+def _tell_decisions(decisions: tuple[Decision, ...], repeat: int, *, as_json: bool) -> int:
+    """Print what each model would have done; return 1 if one did not answer."""
+    from playhead.diagnose.summaries import preview
+
+    width = max(len(each.model) for each in decisions)
+    lines = []
+    for before, each in zip((None, *decisions), decisions, strict=False):
+        name = "" if before is not None and before.model == each.model else each.model
+        count = "" if each.model == "recorded" else f"{each.count} of {repeat}"
+        calls = ", ".join(f"{tool}({preview(arguments)})" for tool, arguments in each.calls)
+        what = f"failed: {each.error}" if each.error is not None else calls or f"answers: {preview(each.text)}"
+        lines.append(Line((f"{name:<{width}}  ", "bold"), f"{count:<8}", what))
+    tell_all(map(asdict, decisions), lines, as_json=as_json, width=PROSE_WIDTH)
+    return exits.FAILED if any(each.error is not None for each in decisions[1:]) else exits.OK
 
 
 STYLES: Final = {"untouched": "green", "stopped": "yellow", "unknown": "red"}

@@ -171,7 +171,7 @@ def edited_message(text: str) -> tuple[int, str]:
     """Read ID=TEXT, the id of a message and its new text."""
     number, equals, content = text.partition("=")
     if not equals or not number.strip().isdecimal():
-        raise click.BadParameter("write ID=TEXT, such as 4=closed; `playhead show` prints the ids of messages")
+        raise click.BadParameter("write ID=TEXT, such as 4=closed; `playhead show --all` prints the ids of messages")
     return int(number), content
 
 

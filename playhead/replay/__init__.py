@@ -1,5 +1,6 @@
 """Running a recording again."""
 
+from playhead.replay.decisions import Decision, decide
 from playhead.replay.divergence import Divergence
 from playhead.replay.engine import ReplayResult, replay, replay_sync
 from playhead.replay.fork import fork
@@ -12,6 +13,7 @@ from playhead.replay.serving import MissedCall
 
 __all__ = [
     "DID_NOT_HAPPEN",
+    "Decision",
     "Divergence",
     "MissedCall",
     "Overrides",
@@ -20,6 +22,7 @@ __all__ = [
     "Reproduction",
     "ResultOverride",
     "UnresolvedCall",
+    "decide",
     "fork",
     "load_recording",
     "replay",

@@ -25,8 +25,9 @@ from playhead.replay.frozen import FrozenTool, FrozenWorld, as_declared
 from playhead.replay.loading import read_reference
 from playhead.replay.overrides import AgentOverrides, Overrides
 from playhead.replay.plan import make_plan
+from playhead.replay.redacted import require_whole
 from playhead.replay.reproduction import Follower
-from playhead.trace.events import AgentStarted, MessageAdded, ToolCallCompleted
+from playhead.trace.events import AgentStarted, LlmResponded, MessageAdded, ToolCallCompleted
 from playhead.trace.types import Completion, FallbackInfo, Message, Request, ToolCall
 from playhead.trace.values import scrub, to_json
 
@@ -110,6 +111,14 @@ async def fork(
     is_recorded = changes.model == RECORDED
     made = Fork(at, cut, _completion(answer), _checked_edits(recording, cut, edit), is_recorded)
     plan = make_plan(recording, _answering(recording, changes) if is_recorded else changes, options)
+    if not is_recorded:
+        before = (record.event for record in recording.records if record.seq < cut)
+        answers = {
+            f"the answer to request {each.request}": each.model_dump(mode="json")
+            for each in before
+            if isinstance(each, LlmResponded)
+        }
+        require_whole(plan.rebinding.restored(answers), other="fork before it")
     given = {"at": at, "answer": answer, "edit": {str(key): text for key, text in made.edits.items()}}
     said = changes.as_json() | {name: to_json(value) for name, value in given.items() if value not in (None, {})}
     return await run_plan(plan, options, lambda passed: ForkWorld(plan, passed, made, said))
@@ -129,8 +138,10 @@ class ForkWorld(ReplayWorld):
         self.at = fork
         whole = plan.recording
         before = replace(whole, records=tuple(record for record in whole.records if record.seq < fork.cut))
-        self.before = FrozenWorld(before, tools_from_code=plan.agent is not None)
-        self._whole = FrozenWorld(whole, tools_from_code=plan.agent is not None)
+        restored = plan.rebinding.restored_recording
+        self.before, self._whole = (
+            FrozenWorld(restored(each), tools_from_code=plan.agent is not None) for each in (before, whole)
+        )
         self._prefix = Follower(before, self.before.races, open_ended=True)
         self._same = Follower(whole, self._whole.races, open_ended=True)
         self._known = {

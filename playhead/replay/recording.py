@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from playhead.diagnose import recording as diagnose
 from playhead.kernel.lifecycle.threads import run_blocking
+from playhead.replay.decisions import decide
 from playhead.replay.engine import replay
 from playhead.replay.fork import fork
 from playhead.replay.loading import read_reference
@@ -17,12 +18,14 @@ from playhead.replay.reproduction import Reproduction, reproduce
 from playhead.replay.resume_run import ResumeOptions, resume, resume_sync
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from typing import Unpack
 
     from playhead.agent.agent import Agent
     from playhead.agent.result import RunResult
+    from playhead.kernel.models.base import Model
+    from playhead.replay.decisions import DecideOptions, Decision
     from playhead.replay.engine import ReplayResult
     from playhead.replay.fork import Answer
 
@@ -73,6 +76,18 @@ class Recording(diagnose.Recording):
     ) -> ReplayResult:
         """Fork the recording and block until the result."""
         return run_blocking(lambda: self.fork(at, answer=answer, edit=edit, **changes))
+
+    async def decide(
+        self, at: int, models: Sequence[str | Model], **options: Unpack[DecideOptions]
+    ) -> tuple[Decision, ...]:
+        """Ask models the recorded request of turn `at`, and return what each would have done: see `playhead.replay.decide`."""
+        return await decide(self, at, models, **options)
+
+    def decide_sync(
+        self, at: int, models: Sequence[str | Model], **options: Unpack[DecideOptions]
+    ) -> tuple[Decision, ...]:
+        """Ask models the recorded request of a turn, and block until they have answered."""
+        return run_blocking(lambda: self.decide(at, models, **options))
 
     async def reproduce(
         self,

@@ -1,0 +1,153 @@
+"""One decision alone: the recorded request of a turn, asked again of several models. No loop runs, and no call is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from playhead.errors import PlayheadError, UsageError, nearest
+from playhead.kernel.describe import describe
+from playhead.kernel.models import resolve_model
+from playhead.kernel.models.base import Checked, Model
+from playhead.replay.loading import require_sound
+from playhead.replay.overrides import Overrides
+from playhead.replay.redacted import Rebinding, require_parameters, require_whole
+from playhead.trace.events import LlmRequested
+from playhead.trace.values import canonical_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Unpack
+
+    from playhead.diagnose.recording import Recording
+    from playhead.trace.types import Completion, Request, ToolCall
+    from playhead.trace.values import JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a model would have done, and how often."""
+
+    model: str
+    """`provider/model`, or `recorded`."""
+    count: int
+    """How many of the answers were this one."""
+    calls: tuple[tuple[str, JsonValue], ...] = ()
+    """The calls that it asks for: tool and arguments, which are text when they are not a JSON object."""
+    text: str | None = None
+    """The answer, if it asks for no call; what it says beside a call is not compared."""
+    error: str | None = None
+    """Why the model did not answer."""
+
+
+class DecideOptions(TypedDict, total=False):
+    """The options of `decide`."""
+
+    repeat: int
+    """How often each model is asked; by default once."""
+    parameters: Mapping[str, Any]
+    """Request parameters to set. A value of None removes the parameter."""
+    api_base: str | None
+    """The address of the models that are given by name."""
+    rebind: Mapping[str, str] | None
+    """Values for redacted parts of the request, by placeholder name."""
+
+
+async def decide(
+    recording: Recording,
+    at: int,
+    models: Sequence[str | Model],
+    **options: Unpack[DecideOptions],
+) -> tuple[Decision, ...]:
+    """Ask models the first request of the root in a turn, as it was recorded, and return what each would have done.
+
+    The loop does not run: no call is made, and no trace is written. A request costs what it costs.
+
+    Args:
+        recording: the recording.
+        at: the turn of the root, from 0, as `playhead show` prints it.
+        models: the models, as `provider/model` or objects.
+        options: see `DecideOptions`.
+
+    Returns:
+        The recorded decision first, then those of each model, the most frequent first.
+
+    Raises:
+        UsageError: the turn asked no model, or an argument is not valid.
+        NotReplayableError: the recording is damaged, or the request is redacted.
+        MissingApiKeyError, UnknownModelError, MissingDependencyError: a model cannot be used at all.
+    """
+    require_sound(recording)
+    for name in options:
+        if name not in DecideOptions.__annotations__:
+            raise UsageError(f"decide has no option {name!r}.{nearest(name, DecideOptions.__annotations__)}")
+    repeat, api_base = options.get("repeat", 1), options.get("api_base")
+    if type(repeat) is not int or repeat < 1:
+        raise UsageError(f"repeat must be a whole number from 1; it is {repeat!r}")
+    if not models:
+        raise UsageError("models (--models): name at least one model")
+    made = [resolve_model(each, api_base=api_base) if isinstance(each, str) else each for each in models]
+    asked, rebinding = _asked(recording, at), Rebinding.of(options.get("rebind"))
+    request = _whole(recording.root.request(asked), rebinding, Overrides(parameters=options.get("parameters", {})))
+    for model in made:
+        if isinstance(model, Checked):
+            await model.check()
+    found = [_recorded(recording, asked)]
+    for model in made:
+        answers = [await _decision(model, replace(request, model=model.name)) for _ in range(repeat)]
+        found += _counted(answers)
+    return tuple(found)
+
+
+def _asked(recording: Recording, at: int) -> LlmRequested:
+    """Return the first request of a turn."""
+    turns: dict[int, LlmRequested] = {}
+    for record in recording.root.records:
+        if isinstance(record.event, LlmRequested) and record.iteration is not None:
+            turns.setdefault(record.iteration, record.event)
+    if type(at) is not int or at not in turns:
+        known = ", ".join(map(str, turns)) or "none"
+        raise UsageError(f"at (--only): turn {at!r} of {recording.run_id} asked no model; these did: {known}")
+    return turns[at]
+
+
+def _whole(request: Request, rebinding: Rebinding, changes: Overrides) -> Request:
+    """Return the request with its parameters changed and nothing redacted."""
+    given = changes.merged_parameters
+    kept = {name: value for name, value in request.parameters.items() if name not in given}
+    parameters = kept | {name: value for name, value in given.items() if value is not None}
+    messages = tuple(map(rebinding.restored_model, request.messages))
+    require_parameters(parameters)
+    require_whole(
+        {f"message {each.id}": each.model_dump(mode="json") for each in messages}, other="replay from before it"
+    )
+    return replace(request, messages=messages, parameters=parameters)
+
+
+def _recorded(recording: Recording, asked: LlmRequested) -> Decision:
+    answer = recording.root.responses.get(asked.request)
+    if answer is None:
+        return Decision("recorded", 1, error="no answer was recorded")
+    return _made("recorded", answer.text, answer.tool_calls)
+
+
+async def _decision(model: Model, request: Request) -> Decision:
+    try:
+        answer: Completion = await model.complete(request)
+    except PlayheadError as error:  # whatever one model answers, the others are kept
+        return Decision(model.name, 1, error=describe(error))
+    return _made(model.name, answer.text, answer.tool_calls)
+
+
+def _made(model: str, text: str, calls: Sequence[ToolCall]) -> Decision:
+    made = tuple((each.name, each.raw_arguments if each.arguments is None else each.arguments) for each in calls)
+    return Decision(model, 1, made, None if made else text)
+
+
+def _counted(decisions: Sequence[Decision]) -> list[Decision]:
+    """Return equal decisions once, with their number, the most frequent first."""
+    counts: dict[bytes, Decision] = {}
+    for each in decisions:
+        key = canonical_json([list(map(list, each.calls)), each.text, each.error])
+        counts[key] = replace(each, count=counts[key].count + 1 if key in counts else 1)
+    return sorted(counts.values(), key=lambda each: -each.count)
