@@ -161,5 +161,7 @@ def _meaning(original: Recording, outcome: ReplayResult, min_grounded: float) ->
         return "the replay did not run to its end"
     if original.status != "closed":
         return f"the recording is {original.status}, so what would be the same is not known"
+    if not outcome.rungs.get("override") and (outcome.grounded is None or outcome.grounded >= min_grounded):
+        return "nothing can be concluded: the notes say why"
     which = "the other results" if outcome.rungs.get("override") else "the results"
     return f"too few of {which} are recorded ones; --min-grounded asks for {min_grounded:.0%}"

@@ -48,6 +48,7 @@ class DebriefFold:
         """Add the next event of the run, in file order."""
         self.facts.pass_time(record)
         self.facts.spending.add(record)
+        self.facts.unmade.add(record)
         self._take(record.event, record)
         fields = record.event.__dict__  # asking a model for a field that it lacks is slow
         call = self.facts.agent(record.owner).by_id.get(fields.get("call_id", ""))

@@ -191,6 +191,7 @@ def _caveats(run: RunFacts, state: m.RecordingState, problems: tuple[str, ...]) 
         yield "redaction rules changed the texts before they were recorded; numbers and reasons may look ungrounded"
     if unanswered := sum(call.ok is None for call in run.all_calls()):
         yield f"{counted(unanswered, 'call')} of a tool without a result in the file"
+    yield from (short(each, 300) for each in run.unmade.notes())
     if run.numbers.full:
         yield f"the run was shown more than {MOST:,} different numbers; the answer's numbers were not checked"
     if run.unknown:

@@ -11,6 +11,7 @@ from playhead.diagnose.debrief_events import CallFacts
 from playhead.diagnose.numbers import SeenNumbers
 from playhead.diagnose.parts import LONG
 from playhead.diagnose.spending import SpendingFold
+from playhead.diagnose.unmade import UnmadeCalls
 from playhead.trace.owners import tool_of
 from playhead.trace.types import ToolSpec
 
@@ -98,6 +99,7 @@ class RunFacts:
         self.operands = Operands()
         self.ledger = Ledger()
         self.spending = SpendingFold()
+        self.unmade = UnmadeCalls()
         self.model_calls = self.model_failures = self.writes = 0
         self.first_us: int | None = None
         self.last_us = 0

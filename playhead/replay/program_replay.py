@@ -12,6 +12,7 @@ from playhead.agent.result import RunResult
 from playhead.agent.running import open_writer
 from playhead.diagnose.diff import diff_recordings
 from playhead.diagnose.recording import Recording
+from playhead.diagnose.unmade import UnmadeCalls
 from playhead.errors import ReplayError, UnrecordedCallError, UsageError, nearest
 from playhead.instrument.agents import AgentBody
 from playhead.instrument.programs import STRATEGY
@@ -86,6 +87,7 @@ async def replay_program(
     result = _result(own, path, complete=path is not None and run.recorder.complete)
     diff, answers = diff_recordings(recording, own), world.answers
     judged = grounded_share({name: count for name, count in answers.rungs.items() if name != "override"}, answers.stops)
+    unmade = dict.fromkeys(UnmadeCalls(recording.records).notes() + UnmadeCalls(records).notes())
     is_sure = world.stopped is None and not world.doubts and recording.status == "closed"
     is_sure = is_sure and (judged is None or judged >= min_grounded)
     return ReplayResult(
@@ -96,7 +98,7 @@ async def replay_program(
         grounded=grounded_share(answers.rungs, answers.stops),
         rungs=dict(answers.rungs),
         stopped=world.stopped,
-        notes=(*world.doubts, *world.notes(), *notes_on_results(changes, answers)),
+        notes=(*world.doubts, *world.notes(), *notes_on_results(changes, answers), *unmade),
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio.to_thread
 
+from playhead.diagnose.unmade import UnmadeCalls
 from playhead.errors import UsageError, nearest
 from playhead.instrument.programs import STRATEGY, Recorded
 from playhead.instrument.seam import Halted
@@ -134,4 +135,5 @@ async def reproduce_program(
         changed_sources=(),
         not_compared=(),
         ambiguous=tuple(world.ambiguous),
+        notes=UnmadeCalls(recording.records).notes(),
     )

@@ -108,6 +108,8 @@ class Reproduction:
     ambiguous: tuple[str, ...] = ()
     """Of a program: why the reproduction is inconclusive. Equal calls of several threads or tasks were answered differently,
     a call was cancelled, or redaction hides what was called."""
+    notes: tuple[str, ...] = ()
+    """Of a program: the tools that it does not call through Playhead. What it does for them is not frozen."""
 
 
 async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = None) -> Reproduction:

@@ -16,6 +16,7 @@ import pytest
 import playhead
 from playhead import recorded, tool
 from playhead.compose.killswitches import budget_limit, max_iterations
+from playhead.diagnose.debrief import build_debrief
 from playhead.errors import NotReplayableError, RunEndedError, UsageError
 from playhead.instrument import facts
 from playhead.instrument.worlds import ProgramWorld
@@ -636,3 +637,30 @@ def test_blocks_that_cannot_guard_a_program_are_refused_before_it_is_run_again()
         for again in (recording.reproduce_sync, recording.replay_sync):
             with pytest.raises(UsageError, match=why):
                 again(program=limited)
+
+
+@recorded
+def forgotten(task: str) -> str:
+    """Carry out the model's call with a function that is no tool of Playhead's."""
+    messages: list[Any] = [{"role": "user", "content": task}]
+    answer = CHAT.create(messages).choices[0].message
+    messages += [answer.model_dump(exclude_none=True), {"role": "tool", "tool_call_id": "call_00", "content": "42"}]
+    return str(CHAT.create(messages).choices[0].message.content)
+
+
+def test_a_tool_that_is_not_called_through_playhead_is_named_wherever_the_run_is_judged() -> None:
+    """Its body runs in a replay, too, so `reproduce`, `replay` and `debrief` say that it is not recorded."""
+    forgotten("x")
+    recording = playhead.load_recording("latest")
+    why = "the model asked for lookup, and the program does not call lookup through Playhead"
+    outcome, replay = reproduced(forgotten, recording), recording.replay_sync(program=forgotten)
+    assert (outcome.identical, [why in each for each in outcome.notes]) == (True, [True])
+    assert (replay.verdict, [why in each for each in replay.notes]) == ("same", [True])
+    assert why in " ".join(
+        command_line("reproduce", recording.path, "--program", f"{__name__}:forgotten").stdout.split()
+    )
+    assert why in " ".join(command_line("debrief", recording.path).stdout.split())
+    billing("x")
+    called = playhead.load_recording("latest")
+    assert (reproduced(billing, called).notes, called.replay_sync(program=billing).notes) == ((), ())
+    assert not [each for each in build_debrief(called).caveats if "through Playhead" in each]
