@@ -12,6 +12,7 @@ NAMES = (
     "hops",
     "reading",
     "searching",
+    "finding",
     "replaying",
     "strategies",
     "repair",
