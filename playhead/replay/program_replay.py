@@ -88,7 +88,8 @@ async def replay_program(
     diff, answers = diff_recordings(recording, own), world.answers
     judged = grounded_share({name: count for name, count in answers.rungs.items() if name != "override"}, answers.stops)
     unmade = dict.fromkeys(UnmadeCalls(recording.records).notes() + UnmadeCalls(records).notes())
-    is_sure = world.stopped is None and not world.doubts and recording.status == "closed"
+    doubts = dict.fromkeys([*world.doubts, *world.unused()])
+    is_sure = world.stopped is None and not doubts and recording.status == "closed"
     is_sure = is_sure and (judged is None or judged >= min_grounded)
     return ReplayResult(
         run=result,
@@ -98,7 +99,7 @@ async def replay_program(
         grounded=grounded_share(answers.rungs, answers.stops),
         rungs=dict(answers.rungs),
         stopped=world.stopped,
-        notes=(*world.doubts, *world.notes(), *notes_on_results(changes, answers), *unmade),
+        notes=(*doubts, *world.notes(), *notes_on_results(changes, answers), *unmade),
     )
 
 
@@ -125,7 +126,9 @@ class ReplayedProgram(ProgramWorld):
             if fact.name == "approval"
         }
         self._prompts = {name: _first_prompt(recording, name) for name in recording.owners}
-        self._other_prompts = 0
+        self._other_prompts = self._requests = 0
+        self._reached: set[tuple[str, str]] = set()
+        """The overrides that a request got: the agent's name, empty for the root, and the field."""
         self._lock = threading.RLock()
         self._root: Session | None = None
 
@@ -139,19 +142,22 @@ class ReplayedProgram(ProgramWorld):
 
     def changed(self, owner: str, wire: WireRequest) -> WireRequest:
         """Return a request with the overrides of its agent."""
-        changes = self._changes if owner == "root" else self._changes.agents.get(tool_of(owner), AgentOverrides())
-        model, prompt = changes.model, None
-        if owner != "root" and model is None and not changes.model_fields_set:
-            model = self._changes.model
+        name = "" if owner == "root" else tool_of(owner)
+        changes = self._changes.agents.get(name, AgentOverrides()) if name else self._changes
+        model, prompt, parameters = changes.model, None, changes.merged_parameters or None
+        if name and model is None and not changes.model_fields_set:
+            name, model = "", self._changes.model
         if changes.system_prompt is not None:
             said = system_of(wire)
             if said == self._prompts.get(self._source(owner)):
                 prompt = changed_prompt(changes.system_prompt, said or "")
             else:
                 self._other_prompts += 1
-        if prompt is None and model is None and not changes.merged_parameters:
+        self._requests += 1
+        given = {"system_prompt": prompt, "model": model, "merged_parameters": parameters}
+        self._reached |= {(name, field) for field, value in given.items() if value is not None}
+        if prompt is None and model is None and parameters is None:
             return wire
-        parameters = changes.merged_parameters or None
         return changed(wire, system_prompt=prompt, model=model, parameters=parameters)  # type: ignore[arg-type]
 
     def check(self, body: CallBody, context: ToolContext) -> ErrorInfo | Outcome | None:
@@ -164,8 +170,8 @@ class ReplayedProgram(ProgramWorld):
         try:
             with self._lock:
                 serving = self.answers.decided(context.owner, context.call_id)
+                self._doubt(body, context)
                 if body.spec.kind != "agent" or (serving is not None and serving.is_made_up):
-                    self._doubt(body, context)
                     return await self.answers.answer(context.owner, context.call_id)
             if isinstance(body, AgentBody):
                 self._agents.add(context.child_owner)
@@ -219,6 +225,17 @@ class ReplayedProgram(ProgramWorld):
         if place not in self._approvals:
             self.stop(UnrecordedCallError(f"{owner} asks for {name} of {key}, which was not recorded"))
         return self._approvals[place]
+
+    def unused(self) -> Iterator[str]:
+        """Yield the overrides that no request got: nothing says what they would change."""
+        for name, each in (("", self._changes), *self._changes.agents.items()):
+            for field in ("system_prompt", "model", "merged_parameters"):
+                if getattr(each, field) not in (None, {}) and (name, field) not in self._reached:
+                    what = f"{f'agents.{name}.' if name else ''}{field.removeprefix('merged_')}"
+                    yield (
+                        f"the override of {what} was not used: the replay made {self._requests} requests through "
+                        "clients from playhead.wrap, and none got it"
+                    )
 
     def notes(self) -> Iterator[str]:
         """Yield what is to know of the replay."""

@@ -664,3 +664,41 @@ def test_a_tool_that_is_not_called_through_playhead_is_named_wherever_the_run_is
     called = playhead.load_recording("latest")
     assert (reproduced(billing, called).notes, called.replay_sync(program=billing).notes) == ((), ())
     assert not [each for each in build_debrief(called).caveats if "through Playhead" in each]
+
+
+def test_an_override_that_no_request_gets_is_named_and_nothing_is_concluded() -> None:
+    """A program whose client is not wrapped makes no request that a replay could change."""
+
+    @recorded
+    def unwrapped(task: str) -> str:
+        return lookup(key=task)
+
+    unwrapped("a")
+    recording = playhead.load_recording("latest")
+    replay = recording.replay_sync(
+        program=unwrapped, system_prompt="No.", model="gpt-4o", parameters={"temperature": 1}
+    )
+    assert replay.verdict == "inconclusive"
+    used = [each.split(" was not used: the replay made 0 requests")[0] for each in replay.notes]
+    assert used == [f"the override of {each}" for each in ("system_prompt", "model", "parameters")]
+    plain = recording.replay_sync(program=unwrapped)
+    assert (plain.verdict, plain.notes) == ("same", ())
+
+
+def test_equal_recorded_functions_in_threads_that_were_answered_differently_are_inconclusive() -> None:
+    """Nothing says which of them is which, as for plain tools: a result may be served to the wrong one."""
+
+    @recorded
+    def child(text: str) -> int:
+        return int(send(text=text)["sent"])
+
+    @recorded
+    def parent(task: str) -> list[int]:
+        with ThreadPoolExecutor(3) as pool:
+            made = [pool.submit(contextvars.copy_context().run, child, task) for _ in range(3)]
+            return [each.result() for each in made]
+
+    parent("x")
+    replay = playhead.load_recording("latest").replay_sync(program=parent)
+    assert replay.verdict == "inconclusive"
+    assert ["child was called with equal arguments" in each for each in replay.notes] == [True]
