@@ -171,7 +171,6 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
     },
 )
 @options.runs_argument
-@options.filters("model", "arg")
 @click.option(
     "--from", "at", type=int, metavar="K", help="Freeze everything before turn K, from 0; changes hold from there on."
 )
@@ -222,6 +221,7 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
 @options.program_option
 @options.arg_option
 @options.sealed_option
+@options.filters("model", "arg")
 def replay(  # noqa: PLR0913 - options
     *,
     runs: tuple[str, ...],

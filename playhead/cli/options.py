@@ -281,9 +281,7 @@ def filters(*own: str) -> Callable[[Made], Made]:
     def add(function: Made) -> Made:
         for flag, (name, what, settings) in reversed(_FILTERS.items()):
             names = (f"--run-{flag}" if flag in own else f"--{flag}", f"find_{name}")
-            function = click.option(*names, help=f"Runs {what}", expose_value=False, callback=keep, **settings)(
-                function
-            )
+            function = click.option(*names, help=what, expose_value=False, callback=keep, **settings)(function)
         return function
 
     return add
@@ -299,38 +297,42 @@ def call_argument(text: str) -> tuple[str, str]:
 _FILTERS: Final[dict[str, tuple[str, str, dict[str, Any]]]] = {
     "ended": (
         "endings",
-        "that ended so: answered, stopped, failed, … or a reason such as timeout_after. Repeatable: any of them.",
+        "Runs that ended so: answered, stopped, failed, … or a reason such as timeout_after. Repeatable: any of them.",
         {"multiple": True, "metavar": "ENDING"},
     ),
-    "failed": ("failed", "that failed: short for --ended failed.", {"is_flag": True}),
-    "tool": ("tool", "in which this tool was called.", {"metavar": "NAME"}),
+    "failed": ("failed", "Runs that failed: short for --ended failed.", {"is_flag": True}),
+    "tool": ("tool", "Runs in which this tool was called.", {"metavar": "NAME"}),
     "arg": (
         "arguments",
-        "with a call (of --tool) that had this argument. Repeatable: all of them, in one call.",
+        "Runs with a call (of --tool) that had this argument. Repeatable: all of them, in one call.",
         {"multiple": True, "metavar": "NAME=VALUE", "type": call_argument},
     ),
-    "since": ("since_us", "that began since: `2h` ago, or 2026-11-22T09:00.", {"metavar": "WHEN", "type": moment}),
-    "agent": ("agent", "of the agent of this name.", {"metavar": "NAME"}),
-    "model": ("model", "that asked for this model, with or without its provider.", {"metavar": "NAME"}),
+    "since": ("since_us", "Runs that began since: `2h` ago, or 2026-11-22T09:00.", {"metavar": "WHEN", "type": moment}),
+    "agent": ("agent", "Runs of the agent of this name.", {"metavar": "NAME"}),
+    "model": ("model", "Runs that asked for this model, with or without its provider.", {"metavar": "NAME"}),
     "tag": (
         "tags",
-        "with this tag or metadata (`user_id=ann`). Repeatable: all of them.",
+        "Runs with this tag or metadata (`user_id=ann`). Repeatable: all of them.",
         {"multiple": True, "metavar": "TAG|NAME=VALUE"},
     ),
     "min-cost": (
         "min_cost",
-        "that cost at least so many dollars.",
+        "Runs that cost at least so many dollars.",
         {"metavar": "USD", "type": click.FloatRange(min=0)},
     ),
-    "text": ("text", "with this text anywhere in their files; upper and lower case as given.", {"metavar": "TEXT"}),
-    "last": ("last", "of these, only the newest N.", {"metavar": "N", "type": click.IntRange(min=1)}),
+    "text": (
+        "text",
+        "Runs with this text anywhere in their files; upper and lower case as given.",
+        {"metavar": "TEXT"},
+    ),
+    "last": ("last", "Only the newest N of these runs.", {"metavar": "N", "type": click.IntRange(min=1)}),
     "sort": (
         "sort",
-        "in this order, the largest first.",
+        "The order, the largest first.",
         {"type": click.Choice(["started", "cost", "time", "tokens"])},
     ),
 }
-"""The flag, the field of `Query`, what runs it chooses, and settings of the option."""
+"""The flag, the field of `Query`, the help text, and settings of the option."""
 tools_option: Final = repeatable("--tools", "tool_names", "MODULE:NAME[,NAME2]", "Functions to offer.")
 mcp_option: Final = repeatable(
     "--mcp",

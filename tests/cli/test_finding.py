@@ -147,7 +147,9 @@ def test_two_processes_write_the_index_at_once(runs: Path, settled: None) -> Non
     with closing(sqlite3.connect(runs / NAME, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         write_run(runs, "new", minute=9, ended="llm_error", status="failed")
+        inode = (runs / NAME).stat().st_ino
         assert chosen("--failed") == "new broken"
+        assert (runs / NAME).stat().st_ino == inode
         other.execute("ROLLBACK")
         assert other.execute("SELECT count(*) FROM runs").fetchone() == (6,)
     (runs / NAME).unlink()
