@@ -21,6 +21,8 @@ _SPREAD: Final = ("parameters", "strategy_settings")
 """Header fields that are compared key by key."""
 _TEXTS: Final = ("system_prompt", "system_message", "task")
 _CODE: Final = "code of "
+_PROGRAM: Final = "program"
+"""The strategy of a recorded function."""
 
 
 def input_changes(alignment: Alignment) -> tuple[InputChange, ...]:
@@ -88,6 +90,8 @@ def given(owner: OwnerRecording, altered: AbstractSet[str]) -> dict[str, Any]:
 
 
 def _tools(owner: OwnerRecording) -> dict[str, ToolSpec]:
+    if isinstance(owner.started, (RunStarted, AgentStarted)) and owner.started.agent.strategy == _PROGRAM:
+        return owner.offered()  # what it calls itself is no input
     return {spec.name: spec for spec in owner.own_tools.values()}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from playhead.errors import NotATraceError
@@ -131,6 +132,15 @@ class OwnerRecording:
             number=requested.request,
             attempt=requested.attempt,
         )
+
+    def offered(self) -> dict[str, ToolSpec]:
+        """Return the tools that requests name."""
+        named = (
+            number
+            for each in self.exchanges
+            for number in takewhile(self.tools.__contains__, _ids(each.requested.tools))
+        )
+        return {self.tools[number].name: self.tools[number] for number in named}
 
     def _held(self, among: dict[K, V], key: K, what: str) -> V:
         if key in among:

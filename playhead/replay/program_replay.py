@@ -38,7 +38,7 @@ from playhead.trace.events import AgentStarted, LlmRequested, RunCompleted
 from playhead.trace.format import new_run_id
 from playhead.trace.owners import is_within, tool_of
 from playhead.trace.recorder import Recorder, Subscriptions
-from playhead.trace.values import JsonValue, from_json
+from playhead.trace.values import JsonValue, from_json, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -74,11 +74,13 @@ async def replay_program(
     require_sound(recording)
     known, changes = checked_program(recording, program), Overrides.of(overrides)
     world = ReplayedProgram(recording, changes, checked_policy(options.get("on_missing", "strict"), has_code=True))
-    bound = arguments_of(recording, known, {**_task(recording, known, changes), **(options.get("args") or {})})
+    args = options.get("args") or {}
+    bound = arguments_of(recording, known, {**_task(recording, known, changes), **args})
     min_grounded = options.get("min_grounded", 0.8)
     records: list[Record] = []
     run = _open(world, options.get("trace", DEFAULT), [records.append, *filter(None, [options.get("on_record")])])
-    about = {"replay_of": recording.run_id, "replay_mode": "replay", "overrides": changes.as_json()}
+    stated = changes.as_json() | ({"args": to_json(dict(args))} if args else {})
+    about = {"replay_of": recording.run_id, "replay_mode": "replay", "overrides": stated}
     with no_sockets(world.stop, sealed=options.get("sealed", False)):
         await perform(known, bound, run, world, about)
     run.recorder.seal()

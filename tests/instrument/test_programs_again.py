@@ -702,3 +702,22 @@ def test_equal_recorded_functions_in_threads_that_were_answered_differently_are_
     replay = playhead.load_recording("latest").replay_sync(program=parent)
     assert replay.verdict == "inconclusive"
     assert ["child was called with equal arguments" in each for each in replay.notes] == [True]
+
+
+def test_other_arguments_are_a_change_and_tools_that_are_not_called_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replay with `--arg` is no A/A run; the tools of a program are those that it offers, called or not."""
+    offers = [{"type": "function", "function": {"name": "lookup", "parameters": {"type": "object"}}}]
+
+    @recorded
+    def sometimes(task: str) -> str:
+        text = str(ECHO.create([{"role": "user", "content": task}], tools=offers).choices[0].message.content)
+        return lookup(key=text) if task == "x" else text
+
+    sometimes("x")
+    monkeypatch.setattr(f"{__name__}.sometimes", sometimes, raising=False)
+    recording = playhead.load_recording("latest")
+    program = ["replay", recording.path, "--program", f"{__name__}:sometimes"]
+    done = command_line(*program, "--arg", "task=hello")
+    assert 'changed   args: {"task": "hello"}' in done.stdout
+    assert "tools." not in done.stdout
+    assert ("A/A run" in done.stdout, "A/A run" in command_line(*program).stdout) == (False, True)
