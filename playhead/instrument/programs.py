@@ -137,6 +137,7 @@ class Recorded:
             Clients(self._name),
             name=self._name,
             strategy=Program(),
+            repair=False,  # the body gets what the program gives it
             context=Context(rationale=False, meta_tools=()),
             compose=self._compose,
             trace=self._trace,

@@ -716,8 +716,31 @@ def test_other_arguments_are_a_change_and_tools_that_are_not_called_are_none(mon
     sometimes("x")
     monkeypatch.setattr(f"{__name__}.sometimes", sometimes, raising=False)
     recording = playhead.load_recording("latest")
-    program = ["replay", recording.path, "--program", f"{__name__}:sometimes"]
+    program: list[Any] = ["replay", recording.path, "--program", f"{__name__}:sometimes"]
     done = command_line(*program, "--arg", "task=hello")
     assert 'changed   args: {"task": "hello"}' in done.stdout
     assert "tools." not in done.stdout
     assert ("A/A run" in done.stdout, "A/A run" in command_line(*program).stdout) == (False, True)
+
+
+def test_arguments_are_recorded_as_the_body_gets_them() -> None:
+    """A text for a number stays a text, so unchanged code reproduces, and code that gives a number is another one."""
+
+    @tool
+    def pay(order: int) -> str:
+        return f"paid {order!r}"
+
+    given: list[Any] = ["7"]
+
+    @recorded
+    def paying(task: str) -> str:
+        return pay(given[0]) + pay(order=given[0])
+
+    assert paying("x") == "paid '7'paid '7'"
+    recording = playhead.load_recording("latest")
+    assert [each.started.args for each in recording.root.calls.values()] == [{"order": "7"}] * 2
+    assert reproduced(paying, recording).identical
+    assert recording.replay_sync(program=paying).grounded == 1
+    given[0] = 7
+    first = reproduced(paying, recording).divergences[0]
+    assert (first.what, first.expected, first.actual) == ("order of the call of pay differs", "7", 7)
