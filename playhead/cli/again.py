@@ -336,7 +336,7 @@ def _tell_decisions(decisions: tuple[Decision, ...], repeat: int, *, as_json: bo
         count = "" if each.model == "recorded" else f"{each.count} of {repeat}"
         calls = ", ".join(f"{tool}({preview(arguments)})" for tool, arguments in each.calls)
         what = f"failed: {each.error}" if each.error is not None else calls or f"answers: {preview(each.text)}"
-        lines.append(Line((f"{name:<{width}}  ", "bold"), f"{count:<8}", what))
+        lines.append(Line((f"{name:<{width}}  ", "bold"), f"{count:<8}", what, whole=True))
     tell_all(map(asdict, decisions), lines, as_json=as_json, width=PROSE_WIDTH)
     return exits.FAILED if any(each.error is not None for each in decisions[1:]) else exits.OK
 

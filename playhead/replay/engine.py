@@ -26,7 +26,7 @@ from playhead.replay.cast import Below
 from playhead.replay.guards import RecordedStops
 from playhead.replay.hooks import Passed, RepeatedHooks, had_hooks
 from playhead.replay.loading import read_reference
-from playhead.replay.overrides import Overrides, OverridesLike
+from playhead.replay.overrides import AgentOverrides, Overrides, OverridesLike, changed_tools
 from playhead.replay.plan import ReplayOptions, make_plan
 from playhead.replay.reproduction import payloads_of
 from playhead.replay.serving import Answers, grounded_share
@@ -35,6 +35,7 @@ from playhead.trace.clock import SystemClock
 from playhead.trace.events import ReplayDiverged
 from playhead.trace.format import new_run_id
 from playhead.trace.line import Record
+from playhead.trace.owners import tool_of
 from playhead.trace.recorder import Recorder, Subscriptions
 from playhead.trace.redaction import Redactor
 
@@ -290,7 +291,12 @@ class ReplayWorld(World):
     def tools_for(self, owner: str, tools: dict[str, Tool]) -> dict[str, Tool]:
         """Return this owner's tools: agents are entered, built-in tools run, all others answer from the recording."""
         restored = self._plan.rebinding.restored_model
-        return {spec.name: self._tool(restored(spec), tools.get(spec.name)) for spec in self.specs(owner, tools)}
+        return {spec.name: self._tool(restored(spec), tools.get(spec.name)) for spec in self.offered(owner, tools)}
+
+    def offered(self, owner: str, tools: Mapping[str, Tool]) -> list[ToolSpec]:
+        """Return the specifications of an agent's tools after the overrides."""
+        changes, own = self._plan.overrides, tool_of(owner)
+        return changed_tools(changes.agents.get(own, AgentOverrides()) if own else changes, self.specs(owner, tools))
 
     def hooks_for(self, session: Session, hooks: Hooks | None) -> Hooks | None:
         """Return the code's hooks if code was given; otherwise their recorded effects, and the policies."""

@@ -23,7 +23,7 @@ from playhead.replay.divergence import divergences_of
 from playhead.replay.engine import ReplayTool, ReplayWorld, run_plan
 from playhead.replay.frozen import FrozenTool, FrozenWorld, as_declared
 from playhead.replay.loading import read_reference
-from playhead.replay.overrides import AgentOverrides, Overrides
+from playhead.replay.overrides import AgentOverrides, Overrides, changed_tools
 from playhead.replay.plan import make_plan
 from playhead.replay.redacted import require_whole
 from playhead.replay.reproduction import Follower
@@ -104,6 +104,10 @@ async def fork(
     if changes.task is not None:
         raise UsageError(
             "task: the task stands before the turn; edit its message (edit=, --edit), or replay from the start"
+        )
+    if changes.tools and recording.header.agent.tool_format == "text":
+        raise UsageError(
+            "tools: the agent's tools stand in its messages (tool_format), which a fork keeps; replay from the start"
         )
     cut = _cut(recording, at)
     if changes.max_iterations is not None and changes.max_iterations <= at:
@@ -196,6 +200,8 @@ class ForkWorld(ReplayWorld):
             session.fall_back(FallbackInfo(model=model.name, address=address_of(model), prices=self._prices))
             session.model.answer_with(session.model.adapter, [])
         session.header = session.header.model_copy(update={"max_iterations": plan.header.max_iterations})
+        for name in [name for name, patch in plan.overrides.tools.items() if patch is None and name in session.toolset]:
+            del session.toolset[name]
         session.gate.post(ReplayWorld.guards_for(self, session, makers))
         for record in self.before.recording.records:
             if record.owner == "root" and isinstance(record.event, ToolCallCompleted):
@@ -244,6 +250,11 @@ class ForkWorld(ReplayWorld):
         if session.owner == "root":
             self._root = session, makers
         return super().guards_for(session, makers) if self.is_live else self.before.guards_for(session, ())
+
+    def offered(self, owner: str, tools: Mapping[str, Tool]) -> list[ToolSpec]:
+        """Return the recorded tools of what began before the turn: the requests after it have the changed ones."""
+        is_changed = self.is_live and owner != "root"
+        return super().offered(owner, tools) if is_changed else self.specs(owner, tools)
 
     def _tool(self, spec: ToolSpec, given: Tool | None) -> Tool:
         return super()._tool(spec, given) if spec.kind == "meta" else ForkTool(self, spec, given)
@@ -294,7 +305,10 @@ class ForkWorld(ReplayWorld):
         parameters |= {name: value for name, value in given.items() if value is not None}
         messages = tuple(map(self._edited, request.messages))
         same = all(one is other for one, other in zip(messages, request.messages, strict=True))
-        return replace(request, model=model, parameters=parameters, messages=request.messages if same else messages)
+        tools = tuple(changed_tools(plan.overrides, request.tools)) if plan.overrides.tools else request.tools
+        return replace(
+            request, model=model, parameters=parameters, tools=tools, messages=request.messages if same else messages
+        )
 
     def _edited(self, message: Message) -> Message:
         """Return a message with its new text, or with the new system prompt in place of the recorded one."""

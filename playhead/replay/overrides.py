@@ -29,7 +29,9 @@ from playhead.trace.types import Content
 from playhead.trace.values import JsonValue, canonical_json, from_json, scrub, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+
+    from playhead.trace.types import ToolSpec
 
 Text: TypeAlias = Annotated[str, AfterValidator(scrub)]
 
@@ -45,6 +47,19 @@ class PromptPatch(TypedDict, total=False):
     """Text before it."""
     replace: tuple[Text, Text]
     """The text to replace, and its replacement."""
+
+
+class ToolPatch(TypedDict):
+    """A change of a tool."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    description: Text
+    """What the model is told that it does."""
+
+
+def _removals_said(tools: Mapping[str, ToolPatch | None]) -> dict[str, Any]:
+    return {name: "removed" if patch is None else patch for name, patch in tools.items()}
 
 
 OverridesLike: TypeAlias = "Overrides | Mapping[str, Any] | None"
@@ -132,6 +147,9 @@ class AgentOverrides(_Strict):
     """Request parameters to set. A value of None removes the parameter."""
     max_iterations: Annotated[int, Field(ge=1, strict=True)] | None = None
     """Maximum number of turns of the loop."""
+    tools: Annotated[dict[str, ToolPatch | None], PlainSerializer(_removals_said)] = {}
+    """Tools to change, by name: None removes one, `{"description": text}` describes it in other words. A tool with other
+    parameters has no recorded results: give `agent=` with its code."""
 
     @property
     def merged_parameters(self) -> dict[str, JsonValue]:
@@ -148,6 +166,7 @@ class Changes(TypedDict, total=False):
     temperature: float | None
     parameters: Mapping[str, Any]
     max_iterations: int | None
+    tools: Mapping[str, Mapping[str, Any] | None]
     tool_results: Sequence[ResultOverride | Mapping[str, Any]] | Mapping[str, Any]
     agents: Mapping[str, AgentOverrides | Mapping[str, Any]]
 
@@ -178,6 +197,12 @@ class Overrides(AgentOverrides):
         if given is not None and not isinstance(given, Mapping):
             raise UsageError(f"overrides must be Overrides or a dict; it is {given!r}")
         return Overrides(**(given or {}))
+
+
+def changed_tools(changes: AgentOverrides, specs: Iterable[ToolSpec]) -> list[ToolSpec]:
+    """Return the tools that are left, with their new descriptions."""
+    left = [spec for spec in specs if changes.tools.get(spec.name, {}) is not None]
+    return [spec.model_copy(update=dict(changes.tools.get(spec.name) or {})) for spec in left]
 
 
 def changed_prompt(change: Any, prompt: str) -> str:  # noqa: ANN401 - text or a validated `PromptPatch`

@@ -137,6 +137,9 @@ def _require_known_tools(changes: Overrides, on_missing: OnMissing, specs: Itera
     for result in changes.tool_results:
         if result.tool not in known:
             raise UsageError(f"tool_results: the recording has no tool {result.tool!r}.{nearest(result.tool, known)}")
+    for name in {*changes.tools, *(name for each in changes.agents.values() for name in each.tools)}:
+        if name not in known:
+            raise UsageError(f"tools: the recording has no tool {name!r}.{nearest(name, known)}")
     for name in on_missing if isinstance(on_missing, Mapping) else ():
         if name not in known:
             raise UsageError(f"on_missing: there is no tool {name!r}.{nearest(str(name), known)}")

@@ -131,6 +131,7 @@ class ReplayedProgram(ProgramWorld):
         self._other_prompts = self._requests = 0
         self._reached: set[tuple[str, str]] = set()
         """The overrides that a request got: the agent's name, empty for the root, and the field."""
+        self._unmet_tools = {*changes.tools, *(name for each in changes.agents.values() for name in each.tools)}
         self._lock = threading.RLock()
         self._root: Session | None = None
 
@@ -158,9 +159,10 @@ class ReplayedProgram(ProgramWorld):
         self._requests += 1
         given = {"system_prompt": prompt, "model": model, "merged_parameters": parameters}
         self._reached |= {(name, field) for field, value in given.items() if value is not None}
-        if prompt is None and model is None and parameters is None:
+        self._unmet_tools -= {spec.name for spec in wire.tools}
+        if prompt is None and model is None and parameters is None and not changes.tools:
             return wire
-        return changed(wire, system_prompt=prompt, model=model, parameters=parameters)  # type: ignore[arg-type]
+        return changed(wire, system_prompt=prompt, model=model, parameters=parameters, tools=changes.tools)  # type: ignore[arg-type]
 
     def check(self, body: CallBody, context: ToolContext) -> ErrorInfo | Outcome | None:
         """Register a call whose answer is going to be wanted."""
@@ -244,6 +246,8 @@ class ReplayedProgram(ProgramWorld):
         if self._other_prompts:
             count = self._other_prompts
             yield f"{count} requests have another system prompt than the first request of their agent, and kept it"
+        if self._unmet_tools:
+            yield f"tools: no request offered {', '.join(sorted(self._unmet_tools))}, so nothing of it was changed"
 
     def _source(self, owner: str) -> str:
         place = self.answers.places.of(owner)

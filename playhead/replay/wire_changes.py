@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _CAPS: Final = frozenset({*NAMES, "maxOutputTokens"})
 """The names of the output cap; each means the cap in every format."""
+_OF_TOOLS: Final = frozenset({"parallel_tool_calls", "toolConfig", "tool_choice", "tools"})
+"""Fields that a request without tools must not have."""
 _BESIDE: Final = frozenset({"format", "keep_alive", "logprobs", "shift", "think", "top_logprobs", "truncate"})
 """Parameters that Ollama takes beside its `options`."""
 
@@ -35,6 +37,7 @@ def changed(
     system_prompt: str | None = None,
     model: str | None = None,
     parameters: Mapping[str, JsonValue] | None = None,
+    tools: Mapping[str, Mapping[str, JsonValue] | None] | None = None,
 ) -> WireRequest:
     """Return the request with something changed; what is None stays.
 
@@ -43,6 +46,7 @@ def changed(
         system_prompt: another system prompt.
         model: the name as the provider knows it, or `provider/model` with the provider of the wire format.
         parameters: parameters to set; None as a value removes one.
+        tools: fields of tools to set, by name; None as a value removes a tool.
 
     Raises:
         UsageError: the model is of a provider with another wire format.
@@ -52,6 +56,8 @@ def changed(
         body = _SYSTEM_PROMPTS[wire.format.name](body, system_prompt)
     for name, value in (parameters or {}).items():
         body = placed(body, _place(wire, name), value)
+    if tools:
+        body = _with_tools(body, tools)
     if model is not None:
         name = _own_name(wire, model)
         found = wire.format.path.search(url)
@@ -60,6 +66,26 @@ def changed(
         else:
             body = {**body, "model": name}
     return with_body(wire, body, url)
+
+
+def _with_tools(body: Json, changes: Mapping[str, Mapping[str, JsonValue] | None]) -> Json:
+    """Return the body with its tools changed; without any tool left, also without what says how to choose one."""
+    kept = [tool for each in objects(body.get("tools")) for tool in _changed_tool(each, changes)]
+    if kept or not body.get("tools"):
+        return {**body, "tools": kept} if kept else body
+    return {name: value for name, value in body.items() if name not in _OF_TOOLS}
+
+
+def _changed_tool(tool: Json, changes: Mapping[str, Mapping[str, JsonValue] | None]) -> list[Json]:
+    """Return a tool, changed, or nothing. The name stands in the tool, in its `function`, or in one of several of genai's."""
+    for inside in ("function", "functionDeclarations"):
+        if isinstance(tool.get(inside), list):
+            left = [each for one in objects(tool[inside]) for each in _changed_tool(one, changes)]
+            return [{**tool, inside: left}] if left else []
+        if isinstance(tool.get(inside), dict):
+            return [{**tool, inside: each} for each in _changed_tool(object_of(tool[inside]), changes)]
+    patch = changes.get(str(tool.get("name")), {})
+    return [] if patch is None else [{**tool, **patch}]
 
 
 def _own_name(wire: WireRequest, model: str) -> str:

@@ -288,6 +288,22 @@ def test_a_replay_asks_the_model_another_prompt_and_runs_no_tool() -> None:
     assert "[0].content" in str(outcome.diff) or outcome.diff.identical
 
 
+def test_a_replay_changes_the_tools_of_its_requests() -> None:
+    """A tool is described otherwise on the wire; one that no request offers is named in a note."""
+
+    @recorded
+    def asking(task: str) -> str:
+        tools = [{"type": "function", "function": {"name": "lookup", "description": "Look up.", "parameters": {}}}]
+        return str(CHAT.create([{"role": "user", "content": task}], tools=tools).choices[0].message.content)
+
+    asking("x")
+    recording, asked = playhead.load_recording("latest"), len(CHAT.asked)
+    told = {"lookup": {"description": "Other words."}, "nothing": None}
+    outcome = recording.replay_sync(tools=told, program=asking)
+    assert [body["tools"][0]["function"]["description"] for body in CHAT.asked[asked:]] == ["Other words."]
+    assert "tools: no request offered nothing, so nothing of it was changed" in outcome.notes
+
+
 def test_a_call_that_was_not_recorded_stops_a_replay_or_is_answered_as_said() -> None:
     """The default stops before the body runs; `live` runs only what is read-only."""
 
