@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import IO, TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, Final, Literal
 
 from playhead.diagnose.run_index import RunIndex, key_of
 from playhead.diagnose.run_summary import summarise
@@ -29,9 +29,7 @@ _CALL: Final = b'"kind":"tool-call-started"'
 _ENVELOPE: Final = 80
 """Bytes of a line that have its kind."""
 _LONGEST: Final = 64 << 20
-"""Bytes of a line that are read at once."""
-_PIECE: Final = 1 << 20
-"""Bytes of a file that are searched at once."""
+"""Bytes of a line that are read at once; events are far shorter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,7 @@ class Query:
     last: int | None = None
     """Only the newest N of these runs."""
     sort: Sort = "started"
-    """The order, the largest first; what is unknown comes last."""
+    """The order, the largest first; what is unknown counts as 0."""
 
     @property
     def header(self) -> frozenset[str]:
@@ -75,27 +73,15 @@ class Query:
 
     def admits(self, run: RunSummary) -> bool:
         """Return whether a run's ending, start and cost fulfil the conditions."""
-        if self.endings and self.endings_of(run).isdisjoint(self.endings):
-            return False
-        if self.min_cost is not None and (run.cost_usd is None or run.cost_usd < self.min_cost):
-            return False
-        if self.since_us is None:
-            return True
-        return (began_us(run.path) if run.started_us is None else run.started_us) >= self.since_us
+        is_ended = not self.endings or not self.endings_of(run).isdisjoint(self.endings)
+        is_dear = self.min_cost is None or (run.cost_usd is not None and run.cost_usd >= self.min_cost)
+        is_new = self.since_us is None or (run.started_us or began_us(run.path)) >= self.since_us
+        return is_ended and is_dear and is_new
 
     @staticmethod
     def endings_of(run: RunSummary) -> set[str | None]:
         """Return the words for how a run ended; a changed file says nothing about it."""
         return {run.ending, run.terminated_by} if run.sound else {"damaged"}
-
-
-class Facts(NamedTuple):
-    """What a run can be found by, each as `kind=name`."""
-
-    header: frozenset[str]
-    calls: tuple[frozenset[str], ...]
-    is_whole: bool
-    """False if a line or a large value cannot be read."""
 
 
 def find(store: TraceStore, query: Query) -> Iterator[RunSummary]:
@@ -128,14 +114,12 @@ def _indexed(index: RunIndex, path: Path) -> Glance:
     if run.status not in {"done", "failed"} or not run.sound:
         return run, None
     facts = facts_of(path)
-    return index.add(run, facts.header.union(*facts.calls)) if facts.is_whole else (run, None)
+    return index.add(run, frozenset().union(*facts)) if all(facts) else (run, None)
 
 
 def _in_order(runs: list[RunSummary], sort: Sort) -> list[RunSummary]:
-    if sort == "started":
-        return runs
-    name = {"cost": "cost_usd", "time": "duration_ms", "tokens": "total_tokens"}[sort]
-    return sorted(runs, key=lambda run: -1.0 if getattr(run, name) is None else getattr(run, name), reverse=True)
+    name = {"cost": "cost_usd", "time": "duration_ms", "tokens": "total_tokens"}.get(sort)
+    return runs if name is None else sorted(runs, key=lambda run: getattr(run, name) or 0, reverse=True)
 
 
 def _read(runs: Iterable[RunSummary], query: Query) -> Iterator[RunSummary]:
@@ -150,22 +134,24 @@ def _read(runs: Iterable[RunSummary], query: Query) -> Iterator[RunSummary]:
 def _has_facts(path: Path, query: Query) -> bool:
     if not query.header and not query.call:
         return True
-    facts = facts_of(path)
-    return query.header <= facts.header and (not query.call or any(query.call <= call for call in facts.calls))
+    header, *calls = facts_of(path) or [frozenset()]
+    return query.header <= header and (not query.call or any(query.call <= call for call in calls))
 
 
-def facts_of(path: Path) -> Facts:
-    """Return what a run can be found by. Never raises because of the file's content."""
-    header, calls, is_whole = frozenset[str](), [], True
-    for number, line in enumerate(_parts(path, "readline", _LONGEST)):
-        try:
-            if number == 0:
-                header = frozenset(_of_header(json.loads(line)["data"]))
-            elif _CALL in line[:_ENVELOPE]:
-                calls.append(frozenset(_of_call(BlobFolder(path).resolve(json.loads(line)["data"]))))
-        except (TraceError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
-            is_whole = False
-    return Facts(header, tuple(calls), is_whole)
+def facts_of(path: Path) -> list[frozenset[str]]:
+    """Return what a run can be found by, each as `kind=name`: of its first line, then of each tool call.
+
+    Without anything for a line or a large value that cannot be read; never raises because of the file's content.
+    """
+    facts = []
+    for number, line in enumerate(_lines(path)):
+        if number == 0 or _CALL in line[:_ENVELOPE]:
+            try:
+                data = BlobFolder(path).resolve(json.loads(line)["data"])
+                facts.append(frozenset(_of_call(data) if number else _of_header(data)))
+            except (TraceError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+                facts.append(frozenset())
+    return facts
 
 
 def _of_header(data: dict[str, Any]) -> Iterator[str]:
@@ -196,22 +182,14 @@ def _has_text(path: Path, text: str | None) -> bool:
         return True
     written = json.dumps(text, ensure_ascii=False)[1:-1].encode(errors="surrogateescape")
     large = path.parent / f"{run_id_of(path)}.blobs"
-    return any(_holds(file, written) for file in (path, *(large.iterdir() if large.is_dir() else ())))
+    files = (path, *(large.iterdir() if large.is_dir() else ()))
+    return any(written in line for file in files for line in _lines(file))
 
 
-def _holds(path: Path, written: bytes) -> bool:
-    seen = b""
-    for piece in _parts(path, "read", _PIECE):
-        if written in (seen := seen + piece):
-            return True
-        seen = seen[-len(written) :]
-    return False
-
-
-def _parts(path: Path, method: str, size: int) -> Iterator[bytes]:
-    """Yield what a file returns until its end, or until it cannot be read: each compression library has its own errors."""
+def _lines(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file until its end, or until it cannot be read: each compression library has its own errors."""
     with suppress(Exception), _opened(path) as file:
-        yield from iter(partial(getattr(file, method), size), b"")
+        yield from iter(partial(file.readline, _LONGEST), b"")
 
 
 def _opened(path: Path) -> IO[bytes] | io.BufferedIOBase:

@@ -82,8 +82,6 @@ class RunIndex:
 
     def _load(self) -> list[_Row]:
         try:
-            if not self._path.exists():
-                return []
             with closing(self._open()) as database:
                 return list(database.execute("SELECT name, stamp, figures, keys, checksum FROM runs"))
         except (sqlite3.Error, OSError, ValueError) as error:
