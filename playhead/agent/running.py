@@ -15,7 +15,7 @@ from playhead.agent.options import Default, TraceTo
 from playhead.agent.result import RunResult
 from playhead.agent.toolset import agents_below
 from playhead.compose.contexts import VERIFIED
-from playhead.errors import ReplayError, RunError, TraceWriteError
+from playhead.errors import ReplayError, RunError, TraceWriteError, nearest
 from playhead.kernel import guards
 from playhead.kernel.describe import redact_error
 from playhead.kernel.execution import Execution, as_run_error, strategy_used
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 
 log = logging.getLogger("playhead")
+_unseen: Final[set[str]] = set()
+"""The tools in killswitches of programs that this process has warned of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,28 @@ class Beginning:
     """Stops the run where the original run was stopped."""
     earlier_trace_id: str | None = None
     """The application trace that the continued run belonged to."""
+
+
+def warning_of_unseen(named: set[str]) -> Subscriptions:
+    """Return subscriptions that warn, at the end of a program's run, of killswitches for tools that it never met; once each.
+
+    Which tools a program has is known when it calls them, or offers them to its model.
+    """
+    seen, subscriptions = set[str](), Subscriptions()
+
+    def define(record: Record) -> None:
+        seen.update(each.name for each in record.event.tools)  # type: ignore[attr-defined]
+
+    def end(_: Record) -> None:
+        for name in sorted(named - seen - _unseen):
+            _unseen.add(name)
+            log.warning(
+                "A killswitch names %s, a tool that the run neither called nor offered.%s", name, nearest(name, seen)
+            )
+
+    subscriptions.add("tools-defined", define)
+    subscriptions.add("run-completed", end)
+    return subscriptions
 
 
 def open_writer(

@@ -15,7 +15,7 @@ from pydantic import Field
 from playhead.agent.agent import Agent
 from playhead.agent.ambient import ambient_telemetry
 from playhead.agent.options import DEFAULT, Context, TraceTo
-from playhead.agent.running import Beginning, open_run
+from playhead.agent.running import Beginning, open_run, warning_of_unseen
 from playhead.errors import ModelRequestError, NotReplayableError, RunEndedError, UsageError
 from playhead.instrument.calls import Body, call
 from playhead.instrument.generators import generated, generated_async
@@ -33,7 +33,6 @@ from playhead.trace import VERSION
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import AgentCompleted, AgentStarted, RunCompleted, RunStarted
 from playhead.trace.format import FORMAT, new_run_id
-from playhead.trace.recorder import Subscriptions
 from playhead.trace.types import AgentHeader, ToolSpec
 from playhead.trace.values import JsonValue, as_text, from_json, scrub, to_json
 
@@ -147,8 +146,8 @@ class Recorded:
             raise UsageError(
                 "compose= of a recorded function takes killswitches: hooks and policies need Playhead's own loop"
             )
-        named = {tool for each in root.guards() for tool in each.tools}
-        run_blocking(lambda: check_guards(root.guards(), root.models, named))
+        self._named = {tool for each in root.guards() for tool in each.tools}
+        run_blocking(lambda: check_guards(root.guards(), root.models, self._named))
         return agent
 
     # --- a run ------------------------------------------------------------------------------------------------------
@@ -176,7 +175,7 @@ class Recorded:
             new_run_id(),
             Beginning(ProgramWorld(), self.agent._trace),  # noqa: SLF001 - as it was given to the agent
             now=SystemClock(),
-            subscriptions=Subscriptions(),
+            subscriptions=warning_of_unseen(self._named - {"*"}),
             control=None,
         )
 

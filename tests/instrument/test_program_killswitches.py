@@ -276,3 +276,20 @@ def test_a_killed_program_loses_no_acknowledged_event(number: signal.Signals, tr
     assert [call.started.tool for call in recording.root.calls.values()] == ["wait"]
     assert recording.status == ("open" if number == signal.SIGKILL else "closed")
     assert recording.problems == ()
+
+
+def test_a_killswitch_of_a_tool_that_the_run_never_meets_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    """The tools of a program are known when it calls or offers them, so a misspelt name is a warning at its end."""
+
+    @recorded(
+        compose=[tool_limit("sned", 1), tool_limit("send", 9), require_approval_for("*", approver=lambda _: True)]
+    )
+    def twice(task: str) -> str:
+        return send(task) + send(task)
+
+    twice("x")
+    twice("x")
+    told = [each.getMessage() for each in caplog.records if "killswitch names" in each.getMessage()]
+    assert told == [
+        "A killswitch names sned, a tool that the run neither called nor offered. Did you mean 'send'? Known: send."
+    ]
