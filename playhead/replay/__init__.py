@@ -4,7 +4,7 @@ from playhead.replay.decisions import Decision, decide
 from playhead.replay.divergence import Divergence
 from playhead.replay.engine import ReplayResult, replay, replay_sync
 from playhead.replay.fork import fork
-from playhead.replay.overrides import Overrides, ResultOverride
+from playhead.replay.overrides import Overrides, ResultOverride, ToolFault
 from playhead.replay.prefix import DID_NOT_HAPPEN, UnresolvedCall
 from playhead.replay.recording import Recording, load_recording
 from playhead.replay.reproduction import Reproduction, reproduce, reproduce_sync
@@ -21,6 +21,7 @@ __all__ = [
     "ReplayResult",
     "Reproduction",
     "ResultOverride",
+    "ToolFault",
     "UnresolvedCall",
     "decide",
     "fork",

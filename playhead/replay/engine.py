@@ -29,7 +29,7 @@ from playhead.replay.loading import read_reference
 from playhead.replay.overrides import AgentOverrides, Overrides, OverridesLike, changed_tools
 from playhead.replay.plan import ReplayOptions, make_plan
 from playhead.replay.reproduction import payloads_of
-from playhead.replay.serving import Answers, grounded_share
+from playhead.replay.serving import GIVEN, Answers, grounded_share
 from playhead.settings import load_settings
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import ReplayDiverged
@@ -152,7 +152,7 @@ async def run_plan(
     own = Recording(run.trace_path or Path(f"{run.run_id}.jsonl"), tuple(records), ())
     diff, rungs, stops = diff_recordings(plan.recording, own), world.answers.rungs, world.answers.stops
     # results given by the caller count as grounded
-    judged = grounded_share({rung: count for rung, count in rungs.items() if rung != "override"}, stops)
+    judged = grounded_share({rung: count for rung, count in rungs.items() if rung not in GIVEN}, stops)
     is_sure = stopped is None and not plan.doubtful and not _silent_models(own)
     is_sure = is_sure and (judged is None or judged >= min_grounded)
     return ReplayResult(
@@ -243,7 +243,7 @@ def notes_on_results(overrides: Overrides, answers: Answers) -> Iterator[str]:
     """Yield what is to know of the answers that a replay's calls got."""
     for name, count in answers.foreign.items():
         yield f"the agent {name} was entered with a task that was not recorded ({count} times): its tools answer as for others"
-    for number, rule in enumerate(overrides.tool_results):
+    for number, rule in enumerate(overrides.of_calls):
         if number not in answers.used:
             which = rule.tool if rule.nth is None else f"call {rule.nth} of {rule.tool}"
             yield f"the override of {which} was not used: it fitted {answers.fitted[number]} calls of the replay"
@@ -265,7 +265,7 @@ class ReplayWorld(World):
         self._has_code = plan.agent is not None
         self.notes: list[str] = []
         """Notes made during the replay."""
-        results = plan.overrides.tool_results
+        results = plan.overrides.of_calls
         self.answers = Answers(plan.recording, plan.past, plan.on_missing, results)
 
     async def header(self) -> AgentHeader:

@@ -194,7 +194,7 @@ class ForkWorld(ReplayWorld):
             what = self._prefix.error if found is None else f"{found.owner}, {found.where}: {found.what}"
             self._error = DivergedError(f"the events before turn {self.at.at} do not come again: {what}")
             return
-        self.answers.results, self.answers.on_missing = plan.overrides.tool_results, plan.on_missing
+        self.answers.results, self.answers.on_missing = plan.overrides.of_calls, plan.on_missing
         model = plan.cast.root_model
         if not self.at.is_recorded:
             session.fall_back(FallbackInfo(model=model.name, address=address_of(model), prices=self._prices))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -76,6 +76,11 @@ def _listed_results(given: object) -> object:
     return [{"tool": tool, "result": each} for tool, each in given.items()] if isinstance(given, Mapping) else given
 
 
+def _listed_faults(given: object) -> object:
+    """Return the faults as a list. A dict holds one per tool."""
+    return [{"tool": tool, "fault": each} for tool, each in given.items()] if isinstance(given, Mapping) else given
+
+
 def _name_of(model: object) -> str | None:
     return scrub(str(model.name)) if isinstance(model, Model) else model  # type: ignore[return-value]
 
@@ -103,24 +108,18 @@ class _Strict(BaseModel):
         return self.model_dump(mode="json", exclude_unset=True, exclude_none=True)
 
 
-class ResultOverride(_Strict):
-    """Sets the result of matching calls. Their body does not run, and no approval is requested."""
+class _CallRule(_Strict):
+    """Says which calls it is about."""
 
     tool: Annotated[str, Field(min_length=1)]
     """The name of the tool, or of the agent that is called as a tool."""
     arguments: Annotated[dict[str, Any] | None, PlainSerializer(to_json)] = None
     """Match only calls that include these arguments; None matches all calls of the tool."""
-    result: Annotated[Any, PlainSerializer(to_json)] = None
-    """What it answers."""
-    error: str | None = None
-    """The error message that the model sees instead of a result."""
     nth: Annotated[int, Field(ge=0, strict=True)] | None = None
     """The index of the one matching call to override, from 0; None overrides all matching calls."""
 
     def __init__(self, tool: str = "", arguments: Mapping[str, Any] | None = None, **given: Any) -> None:  # noqa: ANN401
         super().__init__(tool=tool, arguments=arguments, **given)
-        if self.error is not None and self.result is not None:
-            raise UsageError(f"tool_results: {self.tool} is given a result and an error; a call has one of them")
 
     def fits(self, tool: str, arguments: Mapping[str, JsonValue]) -> bool:
         """Return whether this override matches a call's tool and arguments."""
@@ -129,6 +128,27 @@ class ResultOverride(_Strict):
             name in arguments and canonical_json(value) == canonical_json(from_json(arguments[name]))
             for name, value in wanted.items()
         )
+
+
+class ResultOverride(_CallRule):
+    """Sets the result of matching calls. Their body does not run, and no approval is requested."""
+
+    result: Annotated[Any, PlainSerializer(to_json)] = None
+    """What it answers."""
+    error: str | None = None
+    """The error message that the model sees instead of a result."""
+
+    def __init__(self, tool: str = "", arguments: Mapping[str, Any] | None = None, **given: Any) -> None:  # noqa: ANN401
+        super().__init__(tool, arguments, **given)
+        if self.error is not None and self.result is not None:
+            raise UsageError(f"tool_results: {self.tool} is given a result and an error; a call has one of them")
+
+
+class ToolFault(_CallRule):
+    """Makes matching calls fail. Their body does not run, and no approval is requested."""
+
+    fault: Literal["error", "timeout", "empty"] = "error"
+    """The call fails, runs into its time limit, or returns an empty text."""
 
 
 class AgentOverrides(_Strict):
@@ -168,6 +188,7 @@ class Changes(TypedDict, total=False):
     max_iterations: int | None
     tools: Mapping[str, Mapping[str, Any] | None]
     tool_results: Sequence[ResultOverride | Mapping[str, Any]] | Mapping[str, Any]
+    tool_faults: Sequence[ToolFault | Mapping[str, Any]] | Mapping[str, str]
     agents: Mapping[str, AgentOverrides | Mapping[str, Any]]
 
 
@@ -178,8 +199,15 @@ class Overrides(AgentOverrides):
     """Another task."""
     tool_results: Annotated[tuple[ResultOverride, ...], BeforeValidator(_listed_results)] = ()
     """Results to override. A dict is short for one result per tool."""
+    tool_faults: Annotated[tuple[ToolFault, ...], BeforeValidator(_listed_faults)] = ()
+    """Calls that fail. A dict is short for one fault per tool: `{"search": "timeout"}`. A result override comes first."""
     agents: dict[str, AgentOverrides] = {}
     """Changes to sub-agents, by name."""
+
+    @property
+    def of_calls(self) -> tuple[ResultOverride | ToolFault, ...]:
+        """The overrides of single calls, in the order in which they count."""
+        return (*self.tool_results, *self.tool_faults)
 
     if TYPE_CHECKING:  # the accepted argument types, which are wider than the fields' types
 

@@ -17,6 +17,7 @@ from playhead.replay.calls import Past, read_past
 from playhead.replay.cast import Cast, live_texts
 from playhead.replay.loading import require_no_program, require_replayable, require_sound
 from playhead.replay.matching import says_tools
+from playhead.replay.overrides import ToolFault
 from playhead.replay.redacted import Rebinding, markers_in, require_parameters, require_whole
 from playhead.replay.serving import OnMissing, checked_policy
 from playhead.trace.events import ToolsDefined
@@ -134,9 +135,11 @@ def _live_texts(cast: Cast, header: AgentHeader, specs: Iterable[ToolSpec], task
 
 def _require_known_tools(changes: Overrides, on_missing: OnMissing, specs: Iterable[Mapping[str, ToolSpec]]) -> None:
     known = {spec.name for each in specs for spec in each.values() if spec.kind != "meta"}
-    for result in changes.tool_results:
+    for result in changes.of_calls:
         if result.tool not in known:
-            raise UsageError(f"tool_results: the recording has no tool {result.tool!r}.{nearest(result.tool, known)}")
+            raise UsageError(
+                f"{'tool_faults' if isinstance(result, ToolFault) else 'tool_results'}: the recording has no tool {result.tool!r}.{nearest(result.tool, known)}"
+            )
     for name in {*changes.tools, *(name for each in changes.agents.values() for name in each.tools)}:
         if name not in known:
             raise UsageError(f"tools: the recording has no tool {name!r}.{nearest(name, known)}")

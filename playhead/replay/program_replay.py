@@ -29,7 +29,7 @@ from playhead.replay.overrides import AgentOverrides, Overrides, changed_prompt
 from playhead.replay.programs import arguments_of, checked_program, perform
 from playhead.replay.restoring import returned
 from playhead.replay.sealed import no_sockets
-from playhead.replay.serving import Answers, checked_policy, grounded_share
+from playhead.replay.serving import GIVEN, Answers, checked_policy, grounded_share
 from playhead.replay.strands import strands_of
 from playhead.replay.wire_changes import changed, system_of
 from playhead.settings import load_settings
@@ -88,7 +88,7 @@ async def replay_program(
     own = Recording(path or Path(f"{run.run_id}.jsonl"), tuple(records), ())
     result = _result(own, path, complete=path is not None and run.recorder.complete)
     diff, answers = diff_recordings(recording, own), world.answers
-    judged = grounded_share({name: count for name, count in answers.rungs.items() if name != "override"}, answers.stops)
+    judged = grounded_share({name: count for name, count in answers.rungs.items() if name not in GIVEN}, answers.stops)
     unmade = dict.fromkeys(UnmadeCalls(recording.records).notes() + UnmadeCalls(records).notes())
     doubts = dict.fromkeys([*world.doubts, *world.unused()])
     is_sure = world.stopped is None and not doubts and recording.status == "closed"
@@ -115,7 +115,7 @@ class ReplayedProgram(ProgramWorld):
         """Why the replay stopped, or None."""
         self._changes = _checked_changes(recording, changes)
         self._past = read_past(recording)
-        self.answers = Answers(recording, self._past, on_missing, changes.tool_results)
+        self.answers = Answers(recording, self._past, on_missing, changes.of_calls)
         self._facts = strands_of(recording, {"fact"})
         self._asked = facts_of(recording)
         self._agents = set[str]()

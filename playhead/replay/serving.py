@@ -25,6 +25,7 @@ from playhead.kernel.describe import describe, is_failure
 from playhead.kernel.outcome import Outcome
 from playhead.replay.calls import NOTHING, Call, State, touched, union
 from playhead.replay.matching import Match, Matcher, Place, Places, describe_miss, name_call
+from playhead.replay.overrides import ToolFault
 from playhead.trace.events import ErrorInfo, ReplayDiverged, ReplayServed, ToolCallCompleted, ToolCallStarted
 from playhead.trace.owners import agent_path
 from playhead.trace.values import JsonValue, content_hash, from_json, to_json
@@ -43,6 +44,14 @@ KEPT: Final = frozenset({"simulated", "override", "fault", "live"})
 
 
 POLICIES: Final = ("strict", "lenient", "live")
+FAULTS: Final = {
+    "error": Outcome.failure("ToolError", "the call failed"),
+    "timeout": replace(Outcome.failure("Timeout", "the call ran into its time limit"), ended="timeout"),
+    "empty": Outcome(ok=True, result=""),
+}
+"""What a call answers under each fault."""
+GIVEN: Final = ("override", "fault")
+"""Rungs of answers that the caller asked for; they count neither for nor against the grounds of a verdict."""
 GROUNDED: Final = frozenset({"exact", "reordered", "normalised"})
 """Rungs of recorded answers that the tool gave in the same state of the world."""
 
@@ -127,7 +136,7 @@ class Serving(NamedTuple):
     @property
     def is_made_up(self) -> bool:
         """Whether the call needs no approval, because it has no recorded answer and does not run."""
-        return self.rung in ("simulated", "override", "synthetic-error")
+        return self.rung in ("simulated", "synthetic-error", *GIVEN)
 
 
 @dataclass(slots=True)
@@ -164,7 +173,7 @@ class Answers:
         recording: Recording,
         past: Past,
         on_missing: OnMissing,
-        results: tuple[ResultOverride, ...],
+        results: tuple[ResultOverride | ToolFault, ...],
     ) -> None:
         self.rungs: Counter[str] = Counter()
         """The number of calls by rung."""
@@ -309,6 +318,8 @@ class Answers:
             else:
                 match = self._matcher.take(asked.call, asked.place, self._state.key(touched(asked.spec).depends))
                 found = None if match is None else match.call
+        if isinstance(rule, ToolFault):
+            return Serving("fault", found, FAULTS[rule.fault])
         failed = None if rule.error is None else Outcome.failure("ToolError", rule.error)
         return Serving("override", found, failed or Outcome(ok=True, result=to_json(rule.result)))
 
@@ -378,7 +389,7 @@ class Answers:
         if not asked.spec.cache or outcome.cached:
             return
         # Nobody knows whether what it held before would have answered, unless this answer is sure.
-        is_known = serving.rung in (*GROUNDED, "override") or asked.memory_key not in self._memory
+        is_known = serving.rung in (*GROUNDED, *GIVEN) or asked.memory_key not in self._memory
         if outcome.ok and is_known:
             self._memory[asked.memory_key] = outcome, asked.state
         elif outcome.ok or serving.rung in ("stale", "synthetic-error"):

@@ -63,6 +63,42 @@ async def test_a_fork_changes_them_from_its_turn_on(tmp_path: Path) -> None:
     assert result.stopped is None
 
 
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [("error", "error: the call failed"), ("timeout", "error: the call ran into its time limit"), ("empty", "")],
+)
+async def test_calls_fail_as_asked(fault: str, told: str, tmp_path: Path) -> None:
+    """A fault answers every call that it fits, under its own rung, and leaves the verdict to the others; a fork has it, too."""
+    recording, model = await recorded(tmp_path), ScriptedModel(TURNS)
+    result = await recording.replay(model=model, tool_faults={"lookup": fault}, trace=None)
+    done = [each.completed for each in result.recording.root.calls.values()]
+    assert [(each.ok, each.rung) for each in done if each] == [(fault == "empty", "fault"), (True, "exact")]
+    assert model.requests[1].messages[-1].content == told
+    assert (result.stopped, dict(result.rungs), result.notes) == (None, {"fault": 1, "exact": 1}, ())
+    assert result.recording.header.overrides["tool_faults"] == [{"tool": "lookup", "fault": fault}]
+    forked = await recording.fork(
+        1, model=ScriptedModel(TURNS[1:]), tool_faults=[{"tool": "write", "fault": fault}], trace=None
+    )
+    assert dict(forked.rungs) == {"exact": 1, "fault": 1}
+
+
+async def test_a_fault_that_fits_no_call_is_said(tmp_path: Path) -> None:
+    """Arguments and number choose the calls; a fault that fits none is a note, one of an unknown kind or tool an error."""
+    recording = await recorded(tmp_path)
+    faults = [{"tool": "lookup", "arguments": {"key": "z"}, "fault": "empty"}]
+    result = await recording.replay(model=ScriptedModel(TURNS), tool_faults=faults, trace=None)
+    assert (dict(result.rungs), result.notes) == (
+        {"exact": 2},
+        ("the override of lookup was not used: it fitted 0 calls of the replay",),
+    )
+    for tools, why in (
+        ({"lookup": "slow"}, "fault: Input should be"),
+        ({"lokup": "error"}, "tool_faults: the recording has no"),
+    ):
+        with pytest.raises(UsageError, match=why):
+            await recording.replay(model=ScriptedModel([]), tool_faults=tools, trace=None)
+
+
 async def test_what_no_recording_can_answer_is_refused(tmp_path: Path) -> None:
     """An unknown tool and other parameters are errors: a recording has no results under another schema."""
     recording = await recorded(tmp_path)
