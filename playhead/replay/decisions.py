@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from playhead.errors import PlayheadError, UsageError, nearest
 from playhead.kernel.describe import describe
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.base import Checked, Model
+from playhead.kernel.rationale import strip_rationales
+from playhead.kernel.repair.lenient_json import read_call
+from playhead.kernel.repair.text_calls import read_text
 from playhead.replay.loading import require_sound
 from playhead.replay.overrides import Overrides
 from playhead.replay.redacted import Rebinding, require_parameters, require_whole
@@ -16,12 +19,15 @@ from playhead.trace.events import LlmRequested
 from playhead.trace.values import canonical_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Unpack
 
     from playhead.diagnose.recording import Recording
     from playhead.trace.types import Completion, Request, ToolCall
     from playhead.trace.values import JsonValue
+
+
+_ReadsText: TypeAlias = "Callable[[str], Sequence[ToolCall]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +98,10 @@ async def decide(
     for model in made:
         if isinstance(model, Checked):
             await model.check()
-    found = [_recorded(recording, asked)]
+    reads = _reader(recording, asked)
+    found = [_recorded(recording, asked, reads)]
     for model in made:
-        answers = [await _decision(model, replace(request, model=model.name)) for _ in range(repeat)]
+        answers = [await _decision(model, replace(request, model=model.name), reads) for _ in range(repeat)]
         found += _counted(answers)
     return tuple(found)
 
@@ -124,22 +131,37 @@ def _whole(request: Request, rebinding: Rebinding, changes: Overrides) -> Reques
     return replace(request, messages=messages, parameters=parameters)
 
 
-def _recorded(recording: Recording, asked: LlmRequested) -> Decision:
+def _recorded(recording: Recording, asked: LlmRequested, reads: _ReadsText) -> Decision:
     answer = recording.root.responses.get(asked.request)
     if answer is None:
         return Decision("recorded", 1, error="no answer was recorded")
-    return _made("recorded", answer.text, answer.tool_calls)
+    return _made("recorded", answer.text, answer.tool_calls, reads)
 
 
-async def _decision(model: Model, request: Request) -> Decision:
+def _reader(recording: Recording, asked: LlmRequested) -> _ReadsText:
+    """Return what reads calls from text as the loop does; none from the answer to a request that offered no tool."""
+    header, specs = recording.header.agent, {spec.name: spec for spec in recording.root.own_tools.values()}
+    if not (asked.tools or asked.tools_in_text):
+        return lambda _: ()
+    in_text, strict = header.tool_format == "text", not header.repair
+
+    def read(text: str) -> Sequence[ToolCall]:
+        found = read_text(strip_rationales(text, readable=True), specs, in_text=in_text, strict=strict)
+        return [read_call("", call.name, call.arguments) for call in found.calls]
+
+    return read
+
+
+async def _decision(model: Model, request: Request, reads: _ReadsText) -> Decision:
     try:
         answer: Completion = await model.complete(request)
     except PlayheadError as error:  # whatever one model answers, the others are kept
         return Decision(model.name, 1, error=describe(error))
-    return _made(model.name, answer.text, answer.tool_calls)
+    return _made(model.name, answer.text, answer.tool_calls, reads)
 
 
-def _made(model: str, text: str, calls: Sequence[ToolCall]) -> Decision:
+def _made(model: str, text: str, calls: Sequence[ToolCall], reads: _ReadsText) -> Decision:
+    calls = calls or reads(text)
     made = tuple((each.name, each.raw_arguments if each.arguments is None else each.arguments) for each in calls)
     return Decision(model, 1, made, None if made else text)
 

@@ -70,6 +70,14 @@ async def test_what_cannot_be_asked_is_refused(tmp_path: Path) -> None:
     assert str(model.requests[0].messages[0].content).startswith("Use hunter22.")
 
 
+async def test_a_call_in_text_is_read_as_the_loop_reads_it(tmp_path: Path) -> None:
+    """A model that writes a call into its text would have made it: it is a call, with its arguments."""
+    recording = await recorded(tmp_path)
+    model = ScriptedModel([text('{"name": "lookup", "arguments": {"key": "b"}}'), text("no call")])
+    found = await recording.decide(1, [model], repeat=2)
+    assert [(each.calls, each.text) for each in found[1:]] == [((("lookup", {"key": "b"}),), None), ((), "no call")]
+
+
 def _hide(value: str) -> str:
     return value.replace("hunter22", "[redacted:PASSWORD]")
 
