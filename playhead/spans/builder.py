@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from openinference.instrumentation import REDACTED_VALUE
 from openinference.semconv.trace import OpenInferenceSpanKindValues as Kind
@@ -20,7 +20,7 @@ from playhead.spans.masking import Masking, SpanOptions
 from playhead.spans.messages import OUTPUT, clean
 from playhead.spans.phases import TAKEN, Phases
 from playhead.spans.thread import SpanThread, ToolNames
-from playhead.spans.tree import SpanTree, failed, noted
+from playhead.spans.tree import OK, SpanTree, failed, noted
 from playhead.trace import events as e
 from playhead.trace.owners import owner_inside, parent_of
 from playhead.trace.resource import resource_of_environment
@@ -31,13 +31,14 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
 
     from playhead.spans.messages import Shown
-    from playhead.spans.tree import Described, OpenSpan
+    from playhead.spans.tree import Described, Ended, OpenSpan
     from playhead.trace.line import Record
-    from playhead.trace.types import AgentHeader, FallbackInfo, Prices, ToolSpec
+    from playhead.trace.types import AgentHeader, FallbackInfo, ToolSpec
 
 Closed = list["ReadableSpan"] | None
 """The spans that an event closes; None when the event belongs to no open span, or starts an operation twice."""
 Handler = Callable[..., Closed]
+Declared: TypeAlias = "AgentHeader | FallbackInfo | None"
 _LATEST: Final = 2**63 // 1000 - 1
 """Microseconds; the largest time that OTLP's nanoseconds can hold."""
 
@@ -142,7 +143,7 @@ class _Owner:
     calls: dict[str, OpenSpan] = field(default_factory=dict)
     """Open tool calls, by id."""
 
-    def declared(self, model: str) -> AgentHeader | FallbackInfo | None:
+    def declared(self, model: str) -> Declared:
         """Return where the header gives the address and the prices of a model, if it does."""
         known: tuple[AgentHeader | FallbackInfo, ...] = (self.header, *self.header.fallbacks)
         return next((each for each in known if each.model == model), None)
@@ -256,7 +257,7 @@ class _RunSpans:
             return None
         status = attributes.ending_status(owner.home, event, now, self._masking)
         closed = owner.phases.end_all(now, status)
-        closed += self.tree.close(owner.home, now, status, lambda: attributes.of_ending(event, self._masking))
+        closed += self.tree.close(owner.home, now, lambda: (status, attributes.of_ending(event, self._masking)))
         del self._owners[record.owner]
         return closed
 
@@ -311,24 +312,25 @@ class _RunSpans:
             return None
         owner.answered[event.request] = span
         owner.phases.answered(span, requested.purpose, event.text)
-        declared = owner.declared(requested.model)
-        prices = None if declared is None else declared.prices
-        return self.tree.close(span, now, attributes=lambda: self._answer_described(span, now, *answered, prices))
+        model = requested.model
+        return self.tree.close(span, now, lambda: self._answer_described(span, now, *answered, owner.declared(model)))
 
     def _answer_described(
-        self, span: OpenSpan, now: int, said: e.LlmResponded, answer: Shown, prices: Prices | None
-    ) -> dict[str, Any]:
-        shown = attributes.of_answer(said, answer, prices, self._masking)
+        self, span: OpenSpan, now: int, said: e.LlmResponded, answer: Shown, declared: Declared
+    ) -> Ended:
+        shown = attributes.of_answer(said, answer, None if declared is None else declared.prices, self._masking)
         shown |= attributes.of_first_token(span, said.first_token_ms, now)
-        return shown | self._masking.messages(OUTPUT, [answer])
+        return OK, shown | self._masking.messages(OUTPUT, [answer])
 
     def _failed(self, _record: Record, event: e.LlmFailed, owner: _Owner, now: int) -> Closed:
         span, _ = owner.requests.pop((event.request, event.attempt), (None, None))
         if span is None or not span.is_open:
             return None
         span.metadata |= {"retryable": event.retryable, "cancelled": event.cancelled or None}
-        status = failed(span, event.error.type, event.error.message, now, self._masking, event.stack)
-        return self.tree.close(span, now, status)
+        error, masking = event.error, self._masking
+        return self.tree.close(
+            span, now, lambda: (failed(span, error.type, error.message, now, masking, event.stack), {})
+        )
 
     # --- tool calls ---------------------------------------------------------------------------------------------------
 
@@ -371,16 +373,17 @@ class _RunSpans:
         span = owner.calls.pop(event.call_id, None)
         if span is None or not span.is_open:
             return None
-        is_shown = self._masking.results(self._tool(owner, event.tool), ok=event.ok)
-        owner.phases.called(span, attributes.outcome(event) if is_shown else REDACTED_VALUE)
-        status = attributes.result_status(span, event, now, self._masking)
-        closed = self.tree.close(
-            span, now, status, lambda: attributes.of_result(event, span.kind, is_shown=is_shown, masking=self._masking)
-        )
+        closed = self.tree.close(span, now, lambda: self._result_described(span, event, owner, now))
         body = self._body_of.pop(span)
         self._bodies.pop(body, None)
         self._owners.pop(body, None)
         return closed
+
+    def _result_described(self, span: OpenSpan, event: e.ToolCallCompleted, owner: _Owner, now: int) -> Ended:
+        is_shown = self._masking.results(self._tool(owner, event.tool), ok=event.ok)
+        owner.phases.called(span, attributes.outcome(event) if is_shown else REDACTED_VALUE)
+        status = attributes.result_status(span, event, now, self._masking)
+        return status, attributes.of_result(event, span.kind, is_shown=is_shown, masking=self._masking)
 
     # --- events of a span ---------------------------------------------------------------------------------------------
 

@@ -207,4 +207,4 @@ class Phases:
             return []
         if output is None and phase.last is not None:
             output = self.masking.output(phase.last)
-        return self.tree.close(phase.span, now, status, lambda: output or {})
+        return self.tree.close(phase.span, now, lambda: (status, output or {}))

@@ -76,6 +76,8 @@ class OpenSpan:
 
 Described = tuple[dict[str, Any], dict[str, Any]]
 """The attributes and the metadata of a span."""
+Ended = tuple[Status, dict[str, Any]]
+"""The status of a span, and its last attributes."""
 
 
 @dataclass(kw_only=True)
@@ -135,12 +137,10 @@ class SpanTree:
             root.context = SpanContext(trace_id, root.context.span_id, is_remote=False, trace_flags=SAMPLED)
             root.attributes.update(given)
 
-    def close(
-        self, span: OpenSpan, now: int, status: Status = OK, attributes: Callable[[], dict[str, Any]] = dict
-    ) -> list[ReadableSpan]:
+    def close(self, span: OpenSpan, now: int, described: Callable[[], Ended]) -> list[ReadableSpan]:
         """Close a span and the open spans inside it; return them all, innermost first."""
-        if self.describes:
-            span.attributes.update(present(attributes()))
+        status, attributes = described() if self.describes else (OK, {})
+        span.attributes.update(present(attributes))
         inside = self._inside(span)
         closed = [self._cut_off(each, now, _NOT_ENDED.format(name=span.name)) for each in inside]
         closed.append(self._readable(span, now, status, span.attributes))
