@@ -122,8 +122,10 @@ def reproduction_rows(outcome: Reproduction) -> Iterator[Line]:
         at = "" if divergence.seq is None else f" (event {divergence.seq} of the recording)"
         yield Line(("!! ", "bold red"), (f"{divergence.owner}, {divergence.where}{at}", "bold"))
         yield Line("   ", divergence.what)
-        yield Line(("   recorded  ", "dim"), preview(divergence.expected))
-        yield Line(("   now       ", "dim"), preview(divergence.actual))
+        sides = divergence.expected, divergence.actual
+        shown = repr if {type(each) for each in sides} == {str, int} else preview  # the text "7" is no 7
+        yield Line(("   recorded  ", "dim"), shown(sides[0]))
+        yield Line(("   now       ", "dim"), shown(sides[1]))
     if many > SHOWN:
         yield Line(f"… and {many - SHOWN} more; --json lists them all")
 

@@ -739,7 +739,7 @@ def test_other_arguments_are_a_change_and_tools_that_are_not_called_are_none(mon
     assert ("A/A run" in done.stdout, "A/A run" in command_line(*program).stdout) == (False, True)
 
 
-def test_arguments_are_recorded_as_the_body_gets_them() -> None:
+def test_arguments_are_recorded_as_the_body_gets_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """A text for a number stays a text, so unchanged code reproduces, and code that gives a number is another one."""
 
     @tool
@@ -760,3 +760,6 @@ def test_arguments_are_recorded_as_the_body_gets_them() -> None:
     given[0] = 7
     first = reproduced(paying, recording).divergences[0]
     assert (first.what, first.expected, first.actual) == ("order of the call of pay differs", "7", 7)
+    monkeypatch.setattr(f"{__name__}.paying", paying, raising=False)
+    done = command_line("reproduce", recording.path, "--program", f"{__name__}:paying")
+    assert "recorded  '7'\n   now       7\n" in done.stdout
