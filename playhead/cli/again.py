@@ -136,9 +136,9 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
     if outcome.redacted and not outcome.identical:
         yield Line(("inconclusive: ", "bold yellow"), "redaction changed what was recorded")
     for each in outcome.ambiguous:
-        yield Line(("inconclusive: ", "bold yellow"), each)
+        yield Line(("inconclusive: ", "bold yellow"), each, whole=True)
     for each in outcome.notes:
-        yield Line(("note: ", "bold yellow"), each)
+        yield Line(("note: ", "bold yellow"), each, whole=True)
     for name in outcome.not_compared:
         is_parameter = name.startswith("parameters.")
         why = "its fingerprint is not of this key" if is_parameter else "which this version does not know"

@@ -116,8 +116,11 @@ class Session(Emission):
 
     def fall_back(self, info: FallbackInfo) -> None:
         """Name a fallback model in the header, from now on."""
-        update = {"model": info.model, "address": info.address, "prices": info.prices}
-        self.header = self.header.model_copy(update=update)
+        self.declare(model=info.model, address=info.address, prices=info.prices)
+
+    def declare(self, **fields: Any) -> None:  # noqa: ANN401 - of a header
+        """Change fields of the header, from now on."""
+        self.header = self.header.model_copy(update=fields)
 
     # --- recording --------------------------------------------------------------------------------------------------
 

@@ -199,7 +199,7 @@ class ForkWorld(ReplayWorld):
         if not self.at.is_recorded:
             session.fall_back(FallbackInfo(model=model.name, address=address_of(model), prices=self._prices))
             session.model.answer_with(session.model.adapter, [])
-        session.header = session.header.model_copy(update={"max_iterations": plan.header.max_iterations})
+        session.declare(max_iterations=plan.header.max_iterations)
         for name in [name for name, patch in plan.overrides.tools.items() if patch is None and name in session.toolset]:
             del session.toolset[name]
         session.gate.post(ReplayWorld.guards_for(self, session, makers))
