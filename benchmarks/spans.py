@@ -20,7 +20,7 @@ from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 
 from benchmarks.step_cost import playhead_loop
 from playhead import tool
-from playhead.spans import SpanBuilder, SpanOptions, export_to, spans_of
+from playhead.spans import SpanBuilder, SpanOptions, export_to, live, spans_of
 from playhead.spans.encoding import encode
 from playhead.trace.reader import Problem, scan
 
@@ -109,26 +109,23 @@ class Nothing(SpanProcessor):
     """Takes spans, and delivers none."""
 
 
-def handed_over() -> str:
+def handed_over(steps: int = 100) -> str:
     """Return what a span costs the agent's thread, and the whole process, when it goes through the application's provider."""
-
-    def measured(steps: int = 100) -> tuple[float, float]:
-        times = []
-        for _ in range(3 * REPEATS):
-            with tempfile.TemporaryDirectory() as name:
-                started = time.thread_time(), time.process_time()
-                asyncio.run(playhead_loop(steps, Path(name), fetch))
-                times.append((time.thread_time() - started[0], time.process_time() - started[1]))
-        least = min(thread for thread, _ in times), min(process for _, process in times)
-        return least[0] / (2 * steps + 1) * 1e6, least[1] / (2 * steps + 1) * 1e6
-
-    without = measured()
     provider = TracerProvider()
     provider.add_span_processor(Nothing())
     export = export_to(provider)
-    through = measured()
+    times: dict[bool, list[tuple[float, float]]] = {False: [], True: []}
+    for through in [False, True] * (5 * REPEATS):  # in turn, because a machine has slow and fast moments
+        live._Current.export = export if through else None  # noqa: SLF001 - turned on and off
+        with tempfile.TemporaryDirectory() as name:
+            started = time.thread_time(), time.process_time()
+            asyncio.run(playhead_loop(steps, Path(name), fetch))
+            times[through].append((time.thread_time() - started[0], time.process_time() - started[1]))
     export.shutdown()
-    thread, process = (after - before for before, after in zip(without, through, strict=True))
+    thread, process = (
+        (min(each[at] for each in times[True]) - min(each[at] for each in times[False])) / (2 * steps + 1) * 1e6
+        for at in (0, 1)
+    )
     return f"through a provider of OpenTelemetry's SDK: {thread:.0f} in the agent's thread, {process:.0f} in the whole process"
 
 

@@ -40,7 +40,7 @@ from playhead.trace.events import (
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from opentelemetry.trace import Span, Status, Tracer, TracerProvider
 
@@ -69,9 +69,7 @@ class ApplicationSpans(CurrentSpans):
 
     def __init__(self, run_id: str, export: HandedOver, recorder: Recorder) -> None:
         super().__init__(run_id)
-        self.path = None if recorder.writer is None else recorder.writer.path
-        """The trace; None without one."""
-        self._export, self._recorder = export, recorder
+        self._export, self.recorder = export, recorder
         self._lock = threading.RLock()
         self._live: dict[int, Span] = {}
         self._records: list[Record] = []
@@ -92,7 +90,7 @@ class ApplicationSpans(CurrentSpans):
             given = {name: to_json(value) for name, value in _given(root).items()}
             trace_id, sampled = f"{at.trace_id:032x}", at.trace_flags.sampled
             handed_over = SpansHandedOver(to=self._export.name, trace_id=trace_id, sampled=sampled, attributes=given)
-            self._recorder.emit(handed_over, record.owner, record.iteration)
+            self.recorder.emit(handed_over, record.owner, record.iteration)
         elif kind is RunCompleted:
             self._export.catch_up(_AT_THE_END_S)
 
@@ -116,7 +114,7 @@ class _LiveTree(SpanTree):
         attributes = {S.OPENINFERENCE_SPAN_KIND: span.kind.value}
         _next.number = number = span.context.span_id
         try:
-            live = self.tracer.start_span(span.name, inside, span.span_kind, attributes, span.links, span.start)
+            live = self.tracer.start_span(span.name, inside, span.span_kind, attributes, start_time=span.start)
         finally:
             _next.number = None
         self.live[number] = live
@@ -131,6 +129,8 @@ class _LiveTree(SpanTree):
         if live.is_recording():
             for event in span.events:
                 live.add_event(event.name, event.attributes, event.timestamp)
+            for link in span.links:
+                live.add_link(link.context, link.attributes)
             live.set_attributes(attributes)
             live.set_status(status)
         live.end(end)
@@ -200,8 +200,8 @@ class HandedOver:
         late_at = time.monotonic() + timeout_s
         if not self.catch_up(timeout_s):
             return False
-        flush: Callable[[int], object] = getattr(self.provider, "force_flush", lambda _: True)
-        return flush(int(max(late_at - time.monotonic(), 0.0) * 1000)) is not False
+        left_ms = int(max(late_at - time.monotonic(), 0.0) * 1000)
+        return getattr(self.provider, "force_flush", bool)(left_ms) is not False
 
     def shutdown(self, timeout_s: float = 2.0) -> None:
         """Hand over the remaining spans, and warn about those that are left. Later runs are not handed over."""
@@ -237,9 +237,9 @@ class HandedOver:
         """Warn once about spans that are not handed over, with the command that sends them."""
         if not self._has_warned:
             self._has_warned = True
-            paths = [each.path for each in runs if each.path is not None]
-            sends = f"; {resend_command(paths, '--to URL')}" if paths else ""
-            log.warning("spans are not handed over to %s: %s%s", self.name, why, sends)
+            paths = [each.recorder.writer.path for each in runs if each.recorder.writer is not None]
+            how = f"{why}; {resend_command(paths, '--to URL')}" if paths else why
+            log.warning("spans are not handed over to %s: %s", self.name, how)
 
 
 def _given(root: Span) -> Mapping[str, Any]:

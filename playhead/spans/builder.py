@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from openinference.instrumentation import REDACTED_VALUE
@@ -403,22 +402,20 @@ class _RunSpans:
     def _phase(self, record: Record, _event: e.EventBase, owner: _Owner, now: int) -> Closed:
         return owner.phases.take(record, now)
 
-    _HANDLERS: ClassVar[Mapping[type[e.EventBase], Handler]] = MappingProxyType(
-        {
-            **dict.fromkeys(TAKEN, _phase),
-            **dict.fromkeys(_NOTED, _noted),
-            e.AgentCompleted: _agent_ended,
-            e.RunCompleted: _agent_ended,
-            e.MessageAdded: _message_added,
-            e.ToolsDefined: _tools_defined,
-            e.LlmRequested: _requested,
-            e.LlmResponded: _responded,
-            e.LlmFailed: _failed,
-            e.ToolCallStarted: _call_started,
-            e.ToolCallCompleted: _call_completed,
-            e.SpansHandedOver: _handed_over,
-        }
-    )
+    _HANDLERS: ClassVar[Mapping[type[e.EventBase], Handler]] = {
+        **dict.fromkeys(TAKEN, _phase),
+        **dict.fromkeys(_NOTED, _noted),
+        e.AgentCompleted: _agent_ended,
+        e.RunCompleted: _agent_ended,
+        e.MessageAdded: _message_added,
+        e.ToolsDefined: _tools_defined,
+        e.LlmRequested: _requested,
+        e.LlmResponded: _responded,
+        e.LlmFailed: _failed,
+        e.ToolCallStarted: _call_started,
+        e.ToolCallCompleted: _call_completed,
+        e.SpansHandedOver: _handed_over,
+    }
 
 
 def resource_of(started: e.RunStarted, service: str | None = None) -> Resource:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
@@ -18,7 +19,7 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_s
 from playhead.trace.format import ulid_number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from opentelemetry.trace import Span
 
@@ -66,7 +67,20 @@ def parsed(number: str | None, digits: int = 32) -> int:
 
 def operation_of(kind: Operation, owner: str, name: str = "") -> str:
     """Return the operation of a span: an agent, the request `number.attempt` of an owner, or a call by its id."""
-    return {"agent": f"agent:{owner}", "request": f"llm:{owner}:{name}", "call": f"tool:{owner}:{name}"}[kind]
+    return f"agent:{owner}" if kind == "agent" else f"{'llm' if kind == 'request' else 'tool'}:{owner}:{name}"
+
+
+@dataclass
+class _Inside(AbstractContextManager[None]):
+    """Makes a span the current one for a while; a generator would take twice as long."""
+
+    span: Span
+
+    def __enter__(self) -> None:
+        self._token = context.attach(set_span_in_context(self.span))
+
+    def __exit__(self, *_: object) -> None:
+        context.detach(self._token)
 
 
 class CurrentSpans:
@@ -78,15 +92,9 @@ class CurrentSpans:
         self._trace_id = outer.trace_id if outer.is_valid else trace_id_of(run_id)
         self._flags = TraceFlags(TraceFlags.SAMPLED if sampled else TraceFlags.DEFAULT)
 
-    @contextmanager
-    def current(self, kind: Operation, owner: str, name: str) -> Iterator[None]:
+    def current(self, kind: Operation, owner: str, name: str) -> AbstractContextManager[None]:
         """Make the span of an agent, a request or a call the current one."""
-        span = self._span(span_id_of(self._run_id, operation_of(kind, owner, name)))
-        token = context.attach(set_span_in_context(span))
-        try:
-            yield
-        finally:
-            context.detach(token)
+        return _Inside(self._span(span_id_of(self._run_id, operation_of(kind, owner, name))))
 
     @staticmethod
     def carried() -> dict[str, str]:

@@ -334,8 +334,8 @@ def trace_run(run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> 
         What makes the spans of the run current; None where the application traces nothing.
     """
     try:
-        left_to_it = recorder.writer is None or is_for_grpc()  # what Playhead cannot send itself
-        export = (left_to_it and _Current.export is None and _application()) or _automatic() or _application()
+        is_theirs = _Current.export is None and (recorder.writer is None or is_for_grpc())  # Playhead cannot send it
+        export = (is_theirs and _application()) or _automatic() or _application()
         return say_unused() if export is None else export.add(run_id, recorder, subscriptions)
     except Exception as error:  # noqa: BLE001 - an agent does not fail because of its spans
         if not _Current.refused:

@@ -136,12 +136,8 @@ class Recorder:
 
     def prepare(self, event: EventBase, owner: str) -> Prepared:
         """Redact and encode an event. The user's redaction functions run here, so no lock may be held."""
-        listeners: Sequence[OnRecord] = ()
-        for each in self._subscriptions:
-            if each.entries:
-                kind = event.kind
-                matching = [function for wanted, function in each.entries if wanted is None or wanted == kind]
-                listeners = [*listeners, *matching]
+        entries = [entry for each in self._subscriptions for entry in each.entries]
+        listeners = [function for wanted, function in entries if wanted is None or wanted == event.kind]
         prepared = Prepared(event, owner, listeners)
         if self.sealed:
             prepared.state, prepared.listeners = "late", ()
