@@ -16,7 +16,6 @@ from math import inf
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
-from openinference.semconv.trace import SpanAttributes as S
 from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace import Tracer as SdkTracer
@@ -111,10 +110,9 @@ class _LiveTree(SpanTree):
             return
         above = None if span.above is None else self.live.get(span.above.context.span_id)
         inside = None if above is None else set_span_in_context(above)
-        attributes = {S.OPENINFERENCE_SPAN_KIND: span.kind.value}
         _next.number = number = span.context.span_id
         try:
-            live = self.tracer.start_span(span.name, inside, span.span_kind, attributes, start_time=span.start)
+            live = self.tracer.start_span(span.name, inside, span.span_kind, start_time=span.start)
         finally:
             _next.number = None
         self.live[number] = live
@@ -244,8 +242,7 @@ class HandedOver:
 
 def _given(root: Span) -> Mapping[str, Any]:
     """Return the attributes that the application's tracing gave to the agent's span when it started."""
-    known = getattr(root, "attributes", None) or {}
-    return {name: value for name, value in known.items() if name != S.OPENINFERENCE_SPAN_KIND}
+    return {**(getattr(root, "attributes", None) or {})}
 
 
 # --- the provider -----------------------------------------------------------------------------------------------------

@@ -221,8 +221,8 @@ class _RunSpans:
             lambda: (
                 attributes.of_agent(started, self._started.run_id, name, path, self._masking),
                 attributes.agent_metadata(started, record),
+                *(attributes.links_of(started) if isinstance(started, e.RunStarted) else ()),
             ),
-            links=attributes.links_of(started) if isinstance(started, e.RunStarted) else (),
             parent=context_of(telemetry.trace_id, telemetry.span_id, remote=telemetry.remote) if telemetry else None,
         )
         if span is None:
@@ -345,8 +345,8 @@ class _RunSpans:
             lambda: (
                 attributes.of_call(event, record, tool, owner.thread.call_id(event.call_id), self._masking),
                 attributes.call_metadata(event, record, self._masking),
+                *(() if request is None else (Link(request.context),)),
             ),
-            links=() if request is None else (Link(request.context),),
         )
         if span is None:
             return None

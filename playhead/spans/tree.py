@@ -62,7 +62,7 @@ class OpenSpan:
     """Attributes; a None value is not known, and is left out."""
     metadata: dict[str, Any]
     """Facts that have no attribute; a None value is left out."""
-    links: tuple[Link, ...] = ()
+    links: Sequence[Link] = ()
     events: list[Event] = field(default_factory=list)
     below: dict[int, OpenSpan] = field(default_factory=dict)
     """The open spans inside it, by id, in the order in which they were opened."""
@@ -74,8 +74,8 @@ class OpenSpan:
         return SpanKind.CLIENT if self.kind is Kind.LLM else SpanKind.INTERNAL
 
 
-Described = tuple[dict[str, Any], dict[str, Any]]
-"""The attributes and the metadata of a span."""
+Described = tuple[dict[str, Any], dict[str, Any], *tuple[Link, ...]]
+"""The attributes and the metadata of a span, and its links."""
 Ended = tuple[Status, dict[str, Any]]
 """The status of a span, and its last attributes."""
 
@@ -108,7 +108,6 @@ class SpanTree:
         now: int,
         described: Callable[[], Described],
         *,
-        links: tuple[Link, ...] = (),
         parent: SpanContext | None = None,
     ) -> OpenSpan | None:
         """Open the span of an operation; return None if it was opened before, or if the span above has ended."""
@@ -118,9 +117,9 @@ class SpanTree:
         self._seen.add(number)
         context = SpanContext(self.trace_id, number, is_remote=False, trace_flags=SAMPLED)
         outer = parent if above is None else above.context
-        span = OpenSpan(clean(name), context, outer, above, now, kind, {}, {}, links)
+        span = OpenSpan(clean(name), context, outer, above, now, kind, {}, {})
         if self.describes:
-            attributes, span.metadata = described()
+            attributes, span.metadata, *span.links = described()
             span.attributes = present(attributes)
         (self._roots if above is None else above.below)[number] = span
         self._begun(span)

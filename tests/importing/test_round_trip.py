@@ -125,8 +125,15 @@ def test_prompts_that_were_cut_are_whole_again_or_said_not_to_be(seed: int, cap:
             return
         for name, owner in back.owners.items():
             for ours, then in zip(owner.exchanges, recording.owners[name].exchanges, strict=True):
-                now, before = _prompt(owner, ours)[0], _prompt(recording.owners[name], then)[0]
+                now, before = (
+                    _with_own_ids(_prompt(*each)[0]) for each in ((owner, ours), (recording.owners[name], then))
+                )
                 assert now == before or (unseen and len(now) < len(before) and all(each in before for each in now))
+
+
+def _with_own_ids(messages: Any) -> Any:
+    """Return messages with the ids that calls have in their owner: in spans, those of a sub-agent end with a hash of its name."""
+    return json.loads(re.sub(r"(call_\d+_\d+)_[0-9a-f]{6}", r"\1", json.dumps(messages)))
 
 
 def _has_failed_calls(recording: Recording) -> bool:
