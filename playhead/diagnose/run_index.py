@@ -11,7 +11,7 @@ import json
 import os
 import sqlite3
 import time
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
@@ -20,7 +20,7 @@ from playhead.trace.blobs import run_id_of
 from playhead.trace.store import REPLAYS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 Glance = tuple[RunSummary, bytes | None]
@@ -77,30 +77,31 @@ class RunIndex:
     def save(self) -> None:
         """Write what is new; without effect where nothing can be written, or another process is writing."""
         if self._new:
-            with suppress(sqlite3.Error, OSError), closing(self._open()) as database, database:
+            with suppress(sqlite3.Error, OSError), self._opened() as database, database:
                 database.executemany("INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?)", self._new)
 
     def _load(self) -> list[_Row]:
         try:
-            with closing(self._open()) as database:
+            with self._opened() as database:
                 return list(database.execute("SELECT name, stamp, figures, keys, checksum FROM runs"))
         except (sqlite3.Error, OSError, ValueError) as error:
             if getattr(error, "sqlite_errorcode", None) not in _BUSY:
                 forget_index(self._path.parent)
             return []
 
-    def _open(self) -> sqlite3.Connection:
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
         """Open the index, and make it if there is none of this version."""
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
-        database = sqlite3.connect(self._path, timeout=0.2)
-        database.execute("PRAGMA journal_mode = MEMORY")  # no second file: what a crash breaks is made again
-        database.set_progress_handler(lambda: 1, _MOST_STEPS)
-        with database:
-            if database.execute("PRAGMA user_version").fetchone() != (VERSION,):
-                database.execute("DROP TABLE IF EXISTS runs")
-                database.execute("CREATE TABLE runs (name PRIMARY KEY, stamp, figures, keys, checksum)")
-                database.execute(f"PRAGMA user_version = {VERSION}")
-        return database
+        with closing(sqlite3.connect(self._path, timeout=0.2)) as database:
+            database.execute("PRAGMA journal_mode = MEMORY")  # no second file: what a crash breaks is made again
+            database.set_progress_handler(lambda: 1, _MOST_STEPS)
+            with database:
+                if database.execute("PRAGMA user_version").fetchone() != (VERSION,):
+                    database.execute("DROP TABLE IF EXISTS runs")
+                    database.execute("CREATE TABLE runs (name PRIMARY KEY, stamp, figures, keys, checksum)")
+                    database.execute(f"PRAGMA user_version = {VERSION}")
+            yield database
 
     def _name_of(self, path: Path) -> str:
         return os.fspath(path)[len(self._folder) + 1 :]
