@@ -96,7 +96,7 @@ class ProgramWorld(World):
 
     def returned(self, body: CallBody, completed: ToolCallCompleted) -> Any:  # noqa: ANN401
         """Return or raise what the body of a call whose recorded outcome was served had returned or raised."""
-        raise NotImplementedError
+        raise NotImplementedError("only a replay serves recorded outcomes, and it says what they returned")
 
     def value(self, act: Act, answer: Callable[[], Any]) -> Any:  # noqa: ANN401, ARG002 - any JSON value, or an awaitable of it
         """Return the answer to a question that is neither the model's nor a tool's."""
