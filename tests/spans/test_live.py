@@ -61,6 +61,7 @@ def test_a_run_is_sent_when_an_endpoint_is_set(
     assert live._Current.export is not None
     assert live._Current.export.flush(5)
     assert collector.counts == Counter(ids_of(path))
+    live._Current.export.shutdown()  # a flush waits for the spans, not for the mark that none is to come
     assert Cursor(path, named(collector.address)).load(read(path)[0][0].h).complete
 
 
