@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from playhead.diagnose.diff_types import RunDiff
     from playhead.kernel.models.base import Model
     from playhead.kernel.outcome import Outcome
-    from playhead.kernel.session import Guard, Hooks, Session, Tool, ToolContext
+    from playhead.kernel.session import Guard, Hooks, Session, Steering, Tool, ToolContext
     from playhead.replay.plan import Plan
     from playhead.trace.events import ErrorInfo
     from playhead.trace.recorder import OnRecord
@@ -137,34 +137,65 @@ async def run_plan(
     plan: Plan, options: ReplayOptions, make_world: Callable[[Passed | None], ReplayWorld]
 ) -> ReplayResult:
     """Run a plan in a world that is made of the payloads that the recorded hooks saw, and return the outcome."""
-    agent, min_grounded, trace = options.get("agent"), options.get("min_grounded", 0.8), options.get("trace", DEFAULT)
+    agent, min_grounded = options.get("agent"), options.get("min_grounded", 0.8)
     await plan.cast.check()
-    if agent is not None:
-        await check_guards(agent.as_tool())
+    parts = None if agent is None else agent.as_tool()
+    if parts is not None:
+        await check_guards(parts)
     if type(min_grounded) not in (int, float) or not 0 <= min_grounded <= 1:
         raise UsageError(f"min_grounded must be a share from 0 to 1; it is {min_grounded!r}")
-    folder = trace if trace is None or trace is DEFAULT else checks.checked_folder(trace)  # type: ignore[arg-type]
     passed = await payloads_of(plan.recording) if agent is None and had_hooks(plan.recording) else None
-    world, records = make_world(passed), list[Record]()
-    heard = [records.append, world.hear, *filter(None, [options.get("on_record")])]
-    run, stopped = await _run(plan, world, folder, heard)
-    stopped = world.stopped(stopped)
-    own = Recording(run.trace_path or Path(f"{run.run_id}.jsonl"), tuple(records), ())
-    diff, rungs, stops = diff_recordings(plan.recording, own), world.answers.rungs, world.answers.stops
-    # results given by the caller count as grounded
-    judged = grounded_share({rung: count for rung, count in rungs.items() if rung not in GIVEN}, stops)
-    is_sure = stopped is None and not plan.doubtful and not _silent_models(own)
-    is_sure = is_sure and (judged is None or judged >= min_grounded)
-    return ReplayResult(
-        run=run,
-        recording=own,
-        diff=diff,
-        verdict="inconclusive" if not is_sure else "same" if diff.identical else "changed",
-        grounded=grounded_share(rungs, stops),
-        rungs=dict(rungs),
-        stopped=stopped,
-        notes=(*plan.notes, *world.notes, *_notes_after(plan, world.answers, own)),
+    world, records, stopped = make_world(passed), list[Record](), None
+    redactor = Redactor([] if parts is None else rules_of(parts), detects=plan.recording.header.redaction is None)
+    plan.rebinding.teach(redactor)
+    plan.cast.teach(redactor)
+    run = open_replay(
+        world,
+        options.get("trace", DEFAULT),
+        [world.answers.note, records.append, world.hear, *filter(None, [options.get("on_record")])],
+        redactor,
+        RecordedStops(plan.recording),
+        plan.notes,
     )
+    try:
+        result = await record_run(
+            run,
+            await world.header(),
+            plan.cast.root_model,
+            {} if agent is None else agent.tools,
+            plan.task,
+            None if parts is None else parts.composition(parts.hooks()),
+            replay_of=plan.recording.run_id,
+            replay_mode=world.mode,
+            overrides=world.changes,
+        )
+    except (ReplayError, RunError) as error:
+        if not isinstance(error.result, RunResult):
+            raise
+        result, stopped = error.result, f"{error.result.terminated_by}: {error}"
+    stopped = world.stopped(stopped)
+    own = Recording(result.trace_path or Path(f"{run.run_id}.jsonl"), tuple(records), ())
+    is_sure = stopped is None and not plan.doubtful and not _silent_models(own)
+    notes = (*plan.notes, *world.notes, *_notes_after(plan, world.answers, own))
+    return judged(plan.recording, own, result, world.answers, notes, stopped, min_grounded if is_sure else None)
+
+
+def judged(  # noqa: PLR0913, PLR0917 - what a replay came to
+    recording: Recording,
+    own: Recording,
+    run: RunResult,
+    answers: Answers,
+    notes: tuple[str, ...],
+    stopped: str | None,
+    min_grounded: float | None,
+) -> ReplayResult:
+    """Return the outcome of a replay. With `min_grounded` None, nothing can be concluded whatever its calls got."""
+    diff, rungs, stops = diff_recordings(recording, own), answers.rungs, answers.stops
+    # results given by the caller count as grounded
+    share = grounded_share({rung: count for rung, count in rungs.items() if rung not in GIVEN}, stops)
+    is_sure = min_grounded is not None and (share is None or share >= min_grounded)
+    verdict: Verdict = "inconclusive" if not is_sure else "same" if diff.identical else "changed"
+    return ReplayResult(run, own, diff, verdict, grounded_share(rungs, stops), dict(rungs), stopped, notes)
 
 
 def replay_sync(
@@ -174,46 +205,30 @@ def replay_sync(
     return run_blocking(lambda: replay(recording, overrides, **options))
 
 
-async def _run(plan: Plan, world: ReplayWorld, folder: TraceTo, heard: list[OnRecord]) -> tuple[RunResult, str | None]:
-    """Return the run's result, and the reason if it was stopped."""
-    agent = None if plan.agent is None else plan.agent.as_tool()
-    try:
-        result = await record_run(
-            _open(plan, world, folder, heard),
-            await world.header(),
-            plan.cast.root_model,
-            {} if plan.agent is None else plan.agent.tools,
-            plan.task,
-            None if agent is None else agent.composition(agent.hooks()),
-            replay_of=plan.recording.run_id,
-            replay_mode=world.mode,
-            overrides=world.changes,
-        )
-    except (ReplayError, RunError) as error:
-        if not isinstance(error.result, RunResult):
-            raise
-        return error.result, f"{error.result.terminated_by}: {error}"
-    return result, None
+def open_replay(  # noqa: PLR0913, PLR0917 - what a run is made of
+    world: World,
+    trace: TraceTo,
+    heard: Sequence[OnRecord],
+    redactor: Redactor | None = None,
+    steering: Steering | None = None,
+    notes: Sequence[str] = (),
+) -> RunContext:
+    """Open the run of a replay, in the subfolder `replays` of a folder of traces. Its trace begins with the notes.
 
-
-def _open(plan: Plan, world: ReplayWorld, folder: TraceTo, heard: list[OnRecord]) -> RunContext:
-    clock, run_id = SystemClock(), new_run_id()
-    settings = None if folder is None else load_settings()
+    Raises:
+        UsageError: the folder is not valid.
+        TraceWriteError: the trace cannot be created.
+    """
+    folder = trace if trace is None or trace is DEFAULT else checks.checked_folder(trace)  # type: ignore[arg-type]
+    clock, run_id, settings = SystemClock(), new_run_id(), None if folder is None else load_settings()
     writer = None if settings is None else open_writer(folder, run_id, settings, clock, is_replay=True)
-    functions = [] if plan.agent is None else rules_of(plan.agent.as_tool())
-    redactor = Redactor(functions, detects=plan.recording.header.redaction is None)
-    for name, value in plan.rebinding.values.items():
-        redactor.add_secret(value, name)
-    plan.cast.teach(redactor)
     subscriptions = Subscriptions()
     recorder = Recorder(clock, writer, redactor, (subscriptions,))
 
     def record_notes(started: Record) -> None:
-        for note in plan.notes:
+        for note in notes:
             recorder.emit(ReplayDiverged(what=note, where="outside the loop"), started.owner)
 
-    for kind in ("tool-call-started", "tool-call-completed"):
-        subscriptions.add(kind, world.answers.note)
     for each in heard:
         subscriptions.add(None, each)
     subscriptions.add("run-started", record_notes)
@@ -222,8 +237,8 @@ def _open(plan: Plan, world: ReplayWorld, folder: TraceTo, heard: list[OnRecord]
         recorder,
         world,
         on_trace_error=settings.on_trace_error if settings else "continue",
-        control=None if writer is None else open_control(writer.path),
-        steering=RecordedStops(plan.recording),
+        control=None if writer is None or steering is None else open_control(writer.path),
+        steering=steering,
     )
 
 
@@ -359,13 +374,7 @@ class ReplayWorld(World):
         place = self.answers.places.of(owner)
         if self._passed is None or not place.sources:
             return None
-        repeated = RepeatedHooks(
-            [self._plan.recording.owners[source] for source in place.sources],
-            self._passed,
-            self.answers,
-            is_owner=place.is_owner,
-            notes=self.notes,
-        )
+        repeated = RepeatedHooks(self._plan.recording, place, self._passed, self.answers, self.notes)
         return None if repeated.idle else repeated
 
 

@@ -15,18 +15,7 @@ from playhead.kernel.hooks import Refuse, Stop, Terminate
 from playhead.kernel.lifecycle.steering import STOP
 from playhead.kernel.session import Guard, Steering
 from playhead.replay.calls import entering, inside_bodies, scope_of
-from playhead.trace.events import (
-    ApprovalRequested,
-    BudgetReserved,
-    ErrorInfo,
-    KillswitchFired,
-    LlmFailed,
-    LlmRequested,
-    LlmResponded,
-    MessageAdded,
-    ToolCallCompleted,
-    ToolCallStarted,
-)
+from playhead.trace import events as e
 from playhead.trace.owners import is_within, lineage
 
 if TYPE_CHECKING:
@@ -36,7 +25,6 @@ if TYPE_CHECKING:
     from playhead.kernel.approval import ApprovalRequest
     from playhead.kernel.session import Session
     from playhead.kernel.state import PlannedCall
-    from playhead.trace.events import EventBase
     from playhead.trace.types import Request, ToolSpec
 
 
@@ -47,7 +35,7 @@ PORTS: Final = "recorded"
 
 
 def recorded_guards(
-    session: Session, owner: OwnerRecording, inside: Mapping[str, Sequence[EventBase]]
+    session: Session, owner: OwnerRecording, inside: Mapping[str, Sequence[e.EventBase]]
 ) -> tuple[Guard, ...]:
     """Return the guards that repeat the killswitches of an agent, and of those above it, at this agent's ports.
 
@@ -57,14 +45,14 @@ def recorded_guards(
     ports = found[PORTS, owner.owner, 0]
     for record in owner.records:
         match record.event:
-            case KillswitchFired(at="request" | "response", ends=ends) as event:
+            case e.KillswitchFired(at="request" | "response", ends=ends) as event:
                 own = found[event.switch, ends or owner.owner, 0]
                 own[event.at, event.request, event.attempt] = ending_of(event)
-            case KillswitchFired(at="call" | "approval" | "result", ends=ends) as event:
+            case e.KillswitchFired(at="call" | "approval" | "result", ends=ends) as event:
                 found[event.switch, ends or owner.owner, 0][event.at, event.call_id] = ending_of(event)
-            case BudgetReserved() as event:
+            case e.BudgetReserved() as event:
                 ports.setdefault(("reserved", event.request, event.attempt), []).append(event)
-            case ToolCallCompleted(ended="refused", error=ErrorInfo(type="Refused", message=why)) as event:
+            case e.ToolCallCompleted(ended="refused", error=e.ErrorInfo(type="Refused", message=why)) as event:
                 ports["call", event.call_id] = Refuse(why)
     for call_id, call in owner.calls.items() if inside else ():
         ports["inside", call_id] = inside.get(scope_of(owner.owner, call), ())
@@ -78,7 +66,7 @@ def recorded_guards(
 
 def _add_approvals(session: Session, owner: OwnerRecording, found: dict[tuple[str, str, int], Outcomes]) -> None:
     """Record which calls each switch required approval for."""
-    requested = (record.event for record in owner.records if isinstance(record.event, ApprovalRequested))
+    requested = (record.event for record in owner.records if isinstance(record.event, e.ApprovalRequested))
     asked = Counter((event.switch, event.call_id) for event in requested)
     for (switch, call_id), times in asked.items():
         if switch is not None:
@@ -108,7 +96,7 @@ class RecordedGuard(Guard):
                 request = with_output_cap(request, event.output_cap)
         return self._outcomes.get(("request", request.number, request.attempt)) or request
 
-    def admitted(self, session: Session, request: Request) -> tuple[BudgetReserved, ...]:  # noqa: ARG002
+    def admitted(self, session: Session, request: Request) -> tuple[e.BudgetReserved, ...]:  # noqa: ARG002
         """Return the recorded reservations."""
         return tuple(self._outcomes.get(("reserved", request.number, request.attempt), ()))
 
@@ -124,19 +112,19 @@ class RecordedGuard(Guard):
         """End the agent if the recorded switch did."""
         return self._outcomes.get(("approval", planned.call.id))
 
-    def heard(self, session: Session, event: EventBase) -> Stop | Terminate | None:
+    def heard(self, session: Session, event: e.EventBase) -> Stop | Terminate | None:
         """End the agent if the recorded switch did. An ending inside this call appears only in the recording."""
-        if isinstance(event, (LlmFailed, LlmResponded)):
+        if isinstance(event, (e.LlmFailed, e.LlmResponded)):
             return self._outcomes.get(("response", event.request, event.attempt))
-        if not isinstance(event, ToolCallCompleted):
+        if not isinstance(event, e.ToolCallCompleted):
             return None
         for each in self._outcomes.get(("inside", event.call_id), ()):
-            if isinstance(each, KillswitchFired) and each.ends and is_within(session.owner, each.ends):
+            if isinstance(each, e.KillswitchFired) and each.ends and is_within(session.owner, each.ends):
                 _above(session, each.ends).ending.end(termination_of(each.switch, ending_of(each)))
         return self._outcomes.get(("result", event.call_id))
 
 
-def ending_of(event: KillswitchFired) -> Stop | Terminate:
+def ending_of(event: e.KillswitchFired) -> Stop | Terminate:
     """Return a killswitch's recorded answer."""
     ending = Stop if event.on_trigger == "stop" else Terminate
     return ending(event.reason, event.switch, event.terminated_by or event.switch)
@@ -184,15 +172,15 @@ def _racing(recording: Recording) -> dict[str, int]:
     for record in recording.records:
         event, owner = record.event, record.owner
         match event:
-            case LlmRequested():
+            case e.LlmRequested():
                 running[owner].clear()
-            case ToolCallStarted():
+            case e.ToolCallStarted():
                 running[owner][event.call_id] = record.seq
-            case MessageAdded():
+            case e.MessageAdded():
                 running[owner].pop(event.tool_call_id or "", None)  # its result is already in the thread
-            case ToolCallCompleted(ended="cancelled") | LlmFailed(cancelled=True):
+            case e.ToolCallCompleted(ended="cancelled") | e.LlmFailed(cancelled=True):
                 racing |= {ends for ends in fired if is_within(owner, ends)}
-            case KillswitchFired(at=at) if at != "phase":
+            case e.KillswitchFired(at=at) if at != "phase":
                 ends, outside = event.ends or owner, at == "outside"
                 several = [
                     min(calls.values()) for name, calls in running.items() if len(calls) > 1 and is_within(name, ends)

@@ -12,21 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from playhead.compose.patterns import read_pattern
 from playhead.errors import NotReplayableError, RunEndedError
+from playhead.kernel import hooks as h
 from playhead.kernel.chokepoints import chokepoint, request_parts
 from playhead.kernel.execution import SEED
-from playhead.kernel.hooks import (
-    SUPPRESS,
-    Answer,
-    Nudge,
-    Recover,
-    Refuse,
-    Resume,
-    Said,
-    Skip,
-    Stop,
-    SwitchTo,
-    Terminate,
-)
+from playhead.kernel.hooks import SUPPRESS, Answer, Nudge, Recover, Refuse, Resume, Said
 from playhead.kernel.phases import apply_changes, is_taken_up
 from playhead.kernel.session import Hooks
 from playhead.kernel.strategies.base import strategy_class
@@ -42,6 +31,7 @@ if TYPE_CHECKING:
     from playhead.kernel.hooks import PhaseAnswer, PhaseName, Timing
     from playhead.kernel.session import Session
     from playhead.kernel.state import KernelState
+    from playhead.replay.matching import Place
     from playhead.replay.serving import Answers
     from playhead.trace.types import HookInfo
 
@@ -59,20 +49,8 @@ ABOUT_RESULTS: Final = frozenset({"tool.result", "message.tool-result", "observa
 """Tags emitted when the answering recorded call is known."""
 
 
-class Passed:
-    """The payloads emitted in a recorded run, changed or not."""
-
-    def __init__(self) -> None:
-        self._places: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-
-    def add(self, owner: str, tag: str, key: str, payload: Payload) -> None:
-        """Add a payload of an owner."""
-        self._places[owner, tag, _name(tag, payload)].append(key)
-
-    def places(self, owner: str, tag: str, key: str | None, payload: Payload) -> list[str]:
-        """Return the keys of equal payloads; only this key if the payload was there."""
-        places = self._places.get((owner, tag, _name(tag, payload)), [])
-        return [key] if key is not None and key in places else places
+Passed: TypeAlias = dict[tuple[str, str, str], list[str]]
+"""The payloads emitted in a recorded run, changed or not: their keys, by owner, tag and identity."""
 
 
 class RecordedHooks(Hooks):
@@ -117,7 +95,7 @@ class RecordedHooks(Hooks):
     ) -> Payload:
         """Return the payload as the hooks changed it."""
         if self._passed is not None:
-            self._passed.add(session.owner, tag, key, payload)
+            self._passed.setdefault((session.owner, tag, _name(tag, payload)), []).append(key)
         for event in self.made(session, tag, payload, key):
             if isinstance(event, HookFailed):
                 _fail_again(session, event)
@@ -171,28 +149,21 @@ class RepeatedHooks(RecordedHooks):
     the payload, the replay stops.
     """
 
-    def __init__(
-        self,
-        sources: Sequence[OwnerRecording],
-        passed: Passed,
-        answers: Answers,
-        *,
-        is_owner: bool,
-        notes: list[str],
-    ) -> None:
+    def __init__(self, recording: Recording, place: Place, passed: Passed, answers: Answers, notes: list[str]) -> None:
         """Repeat the effects of a recorded agent's hooks.
 
         Args:
-            sources: the agent's own recording or, for an unrecorded task, the recordings of agents with its name.
+            recording: the recording.
+            place: the agent's own recording or, for an unrecorded task, the recordings of agents with its name.
             passed: the payloads that the recorded hooks saw.
             answers: maps calls to recorded calls, and collects calls whose real arguments are unknown.
-            is_owner: whether `sources` is the agent's own recording.
             notes: collects notes about unknown effects.
         """
+        sources = [recording.owners[name] for name in place.sources]
         super().__init__(sources[0])
         self._sources = {each.owner: _made_by_callers(each) for each in sources}
         self._known = passed
-        self._is_owner = is_owner
+        self._is_owner = place.is_owner
         self._answers = answers
         self._notes = notes
         self._hooks = sources[0].started.agent.hooks if sources[0].started else ()
@@ -238,50 +209,25 @@ class RepeatedHooks(RecordedHooks):
                 raise _needed(event.hook, f"failed at this {tag} when the run was recorded ({event.error})")
         return made
 
-    def at_phase(self, phase: PhaseName) -> bool:
-        """Return whether a hook answered at this phase, or a required hook is called at it."""
-        return super().at_phase(phase) or any(self._gate(phase, timing) for timing in ("before", "after"))
-
-    async def ask(
-        self, session: Session, phase: PhaseName, timing: Timing, state: KernelState, error: Exception | None = None
-    ) -> Said | None:
-        """Return a hook's recorded answer in the same turn. Its reaction to an error is unknown.
-
-        Raises:
-            NotReplayableError: a required hook must be called here.
-        """
-        if error is not None:
-            return None
-        gate = self._gate(phase, timing)
-        if gate is not None:
-            raise _needed(gate.name, f"has to be called {timing} {phase}")
-        return await super().ask(session, phase, timing, state)
-
     def is_said(self, session: Session, said: Said, phase: PhaseName, timing: Timing) -> bool:
         """Return whether the recorded answer also applies in the replay, and report it in either case."""
-        what = f"{said.hook} said {type(said.answer).__name__.lower()} {timing} {phase}"
-        if isinstance(said.answer, (Answer, Nudge, Resume)) and phase == "complete":
-            self._say(session, f"{what} in the recorded run, and was not called for the answer of the replay")
-            return False
-        self._say(session, f"{what} in the recorded run; the replay did the same, without calling it")
-        return True
+        about_this = timing == "on-error" or (isinstance(said.answer, (Answer, Nudge, Resume)) and phase == "complete")
+        then = "was not called for what the replay did" if about_this else "the replay did the same, without calling it"
+        what = f"{said.hook} said {type(said.answer).__name__.lower()} {timing} {phase} in the recorded run"
+        self._say(session, f"{what}; {then}")
+        return not about_this
 
     def _find(self, owner: str, tag: str, payload: Payload, key: str) -> Made | None:
         """Return the changes of the payload at its place, or of all equal payloads if they agree; None if it is new."""
         if tag in NOTICES:
             return [each for each in self._made.get((tag, key), ()) if isinstance(each, HookFailed)]
-        place = self._answers.source_of(owner, key) if tag in ABOUT_RESULTS else key
-        found = [
-            made.get((tag, each), ())
-            for source, made in self._sources.items()
-            for each in self._known.places(source, tag, place if self._is_owner else None, payload)
-        ]
+        place, name = self._answers.source_of(owner, key) if tag in ABOUT_RESULTS else key, _name(tag, payload)
+        found = list[Made]()
+        for source, made in self._sources.items():
+            places = self._known.get((source, tag, name), [])
+            is_here = self._is_owner and place in places
+            found += [made.get((tag, each), ()) for each in ([place] if is_here and place else places)]
         return found[0] if found and all(_same(found[0], other) for other in found[1:]) else None
-
-    def _gate(self, phase: str, timing: str) -> HookInfo | None:
-        """Return the required hook that is called at a phase."""
-        gates = (hook for hook in self._hooks if hook.required and hook.role == timing and hook.at in ("*", phase))
-        return next(gates, None)
 
     def _find_required(self, tag: str) -> HookInfo | None:
         """Return the required hook that must process a tag."""
@@ -365,33 +311,28 @@ def _fail_again(session: Session, failed: HookFailed) -> NoReturn:
     raise RunEndedError(error)
 
 
-_ANSWERS: Final[dict[str, Callable[[HookFired], PhaseAnswer]]] = {
-    "stop": lambda event: Stop(event.reason or "", event.switch, event.terminated_by or "hook_stop"),
-    "terminate": lambda event: Terminate(event.reason or "", event.switch, event.terminated_by or "hook_terminate"),
-    "skip": lambda event: Skip(event.reason or ""),
-    "resume": lambda event: Resume(event.reason or ""),
-    "nudge": lambda event: _nudge(event.reason or "", event.changes or {}),
-    "answer": lambda event: Answer((event.changes or {}).get("output")),
-    "switch-to": lambda event: _switch(event.reason or "", event.changes or {}),
-}
+def _said_again(event: HookFired, state: KernelState) -> Said | None:
+    """Return a phase hook's answer, or None if this version does not know it."""
+    why, changes = event.reason or "", event.changes or {}
+    made: dict[str, Callable[[], PhaseAnswer]] = {
+        "stop": lambda: h.Stop(why, event.switch, event.terminated_by or "hook_stop"),
+        "terminate": lambda: h.Terminate(why, event.switch, event.terminated_by or "hook_terminate"),
+        "skip": lambda: h.Skip(why),
+        "resume": lambda: Resume(why),
+        "recover": lambda: Recover(apply_changes(state, changes), why),
+        "nudge": lambda: _nudge(why, changes),
+        "answer": lambda: Answer(changes.get("output")),
+        "switch-to": lambda: h.SwitchTo(
+            strategy_class(str(changes["strategy"])).from_recorded(changes.get("settings", {})), why
+        ),
+    }
+    return Said(event.hook, made[event.action]()) if event.action in made else None
 
 
 def _nudge(text: str, given: dict[str, Any]) -> Nudge:
     ends = given.get("otherwise")
-    otherwise = None if ends is None else (Stop if ends[0] == "stop" else Terminate)(ends[1], None, ends[2])
+    otherwise = None if ends is None else (h.Stop if ends[0] == "stop" else h.Terminate)(ends[1], None, ends[2])
     return Nudge(text, str(given.get("name", "hook")), given.get("severity", "info"), otherwise)
-
-
-def _switch(why: str, given: dict[str, Any]) -> SwitchTo:
-    return SwitchTo(strategy_class(str(given["strategy"])).from_recorded(given.get("settings", {})), why)
-
-
-def _said_again(event: HookFired, state: KernelState) -> Said | None:
-    """Return a phase hook's answer, or None if this version does not know it."""
-    if event.action == "recover":
-        return Said(event.hook, Recover(apply_changes(state, event.changes or {}), event.reason or ""))
-    answer = _ANSWERS.get(event.action)
-    return None if answer is None else Said(event.hook, answer(event))
 
 
 def apply_emission(event: EmissionChanged, payload: Payload) -> Payload:

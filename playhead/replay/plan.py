@@ -92,8 +92,8 @@ def make_plan(recording: Recording, overrides: Overrides, options: ReplayOptions
     require_sound(recording)
     require_no_program(recording)
     require_replayable(recording)
-    if agent is None and not says_tools(recording.root):
-        raise NotReplayableError(f"{recording.path.name} ends before it says which tools the agent had")
+    if agent is None:
+        _require_enough(recording)
     code = {} if agent is None else _specs_of(agent.tools)
     if read_only and agent is not None:
         raise UsageError(
@@ -146,6 +146,17 @@ def _require_known_tools(changes: Overrides, on_missing: OnMissing, specs: Itera
     for name in on_missing if isinstance(on_missing, Mapping) else ():
         if name not in known:
             raise UsageError(f"on_missing: there is no tool {name!r}.{nearest(str(name), known)}")
+
+
+def _require_enough(recording: Recording) -> None:
+    """Refuse a run that cannot be replayed without code: its tools are not recorded, or a required hook is called at phases."""
+    if not says_tools(recording.root):
+        raise NotReplayableError(f"{recording.path.name} ends before it says which tools the agent had")
+    for owner in recording.owners.values():
+        for hook in owner.started.agent.hooks if owner.started else ():
+            if hook.required and hook.role in ("before", "after"):
+                where = f"{hook.role} {hook.at} of {owner.owner}"
+                raise NotReplayableError(f"the required hook {hook.name} has to be called {where}: give agent= with it")
 
 
 def _as_json(task: Content) -> Any:  # noqa: ANN401 - JSON

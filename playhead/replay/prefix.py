@@ -18,20 +18,7 @@ from playhead.replay.calls import entering, inside_bodies, scope_of, spec_of, to
 from playhead.replay.divergence import is_ending
 from playhead.replay.guards import Races
 from playhead.replay.overrides import ResultOverride
-from playhead.trace.events import (
-    AgentCompleted,
-    AgentStarted,
-    ApprovalDecided,
-    ApprovalRequested,
-    BudgetReserved,
-    ErrorInfo,
-    FactRecorded,
-    KillswitchFired,
-    LlmRequested,
-    RunResumed,
-    ToolCallCompleted,
-    ToolCallStarted,
-)
+from playhead.trace import events as e
 from playhead.trace.format import ANSWERED
 from playhead.trace.line import Record
 from playhead.trace.owners import is_within, lineage, parent_of
@@ -69,7 +56,7 @@ class Prefix:
     """The recording without open requests and calls: the events that must recur."""
     races: Races
     """Agents that ended at an arbitrary moment, and the owners inside calls that are served as a whole."""
-    set_aside: tuple[tuple[str, BudgetReserved], ...]
+    set_aside: tuple[tuple[str, e.BudgetReserved], ...]
     """Budget reservations for unanswered requests, by owner."""
     open_calls: dict[tuple[str, str], RecordedCall]
     """Started calls without an answer, by owner and id, except calls of agents that were entered."""
@@ -116,13 +103,13 @@ def answered_part(whole: Recording, lines: dict[int, int]) -> Prefix:
         for call_id, call in owner.calls.items()
         if call.completed is None and not _was_entered(whole, name, call)
     }
-    kept, set_aside = list[Record](), list[tuple[str, BudgetReserved]]()
+    kept, set_aside = list[Record](), list[tuple[str, e.BudgetReserved]]()
     for record in whole.records:
         event, call = record.event, calls.get((record.owner, call_of(record.event)))
-        if isinstance(event, (LlmRequested, BudgetReserved)):
+        if isinstance(event, (e.LlmRequested, e.BudgetReserved)):
             attempt = (record.owner, event.request, event.attempt)
             is_open = not answered.get(attempt, False)
-            if is_open and attempt in answered and isinstance(event, BudgetReserved):
+            if is_open and attempt in answered and isinstance(event, e.BudgetReserved):
                 set_aside.append((record.owner, event))
         else:
             is_open = call is not None and record.seq >= call.seq
@@ -134,13 +121,13 @@ def answered_part(whole: Recording, lines: dict[int, int]) -> Prefix:
 def _was_entered(recording: Recording, owner: str, call: RecordedCall) -> bool:
     """Return whether a call entered an agent that has begun."""
     child = recording.owners.get(scope_of(owner, call))
-    return child is not None and isinstance(child.started, AgentStarted)
+    return child is not None and isinstance(child.started, e.AgentStarted)
 
 
 def caught_up(recording: Recording) -> bool:
     """Return whether a resumed run had reproduced the run that it continues, so that it was live."""
     return any(
-        isinstance(record.event, RunResumed) and record.event.caught_up_with == recording.header.resumed_from
+        isinstance(record.event, e.RunResumed) and record.event.caught_up_with == recording.header.resumed_from
         for record in recording.records
     )
 
@@ -187,7 +174,7 @@ def without_end(recording: Recording) -> Iterator[Record]:
         if record.owner in unfinished and record.seq > last.get(record.owner, -1):
             continue
         event = record.event
-        ended = isinstance(event, KillswitchFired) and (event.ends or record.owner) in unfinished
+        ended = isinstance(event, e.KillswitchFired) and (event.ends or record.owner) in unfinished
         if ended and recording.ending is not None:  # the switch fires again because its ending was removed
             raise NotReplayableError(
                 f"a killswitch ended {recording.run_id} while something else of it went on, so there is no one point to resume "
@@ -201,14 +188,14 @@ def _unfinished(recording: Recording) -> set[str]:
     found: set[str] = set()
     for name, owner in recording.owners.items():  # those above come first
         completed, above = owner.completed, parent_of(name)
-        cut_off = isinstance(completed, AgentCompleted) and completed.terminated_by in CUT_OFF
-        if not isinstance(completed, AgentCompleted) or (above in found and cut_off):
+        cut_off = isinstance(completed, e.AgentCompleted) and completed.terminated_by in CUT_OFF
+        if not isinstance(completed, e.AgentCompleted) or (above in found and cut_off):
             found.add(name)
     return found
 
 
 def _ended_call(record: Record) -> tuple[str, str] | None:
-    return (record.owner, record.event.call_id) if isinstance(record.event, ToolCallCompleted) else None
+    return (record.owner, record.event.call_id) if isinstance(record.event, e.ToolCallCompleted) else None
 
 
 class NotHappened(Enum):
@@ -298,7 +285,7 @@ def _inside(prefix: Prefix, owner: OwnerRecording, call: RecordedCall) -> tuple[
     return tuple(
         f"{event.tool}({_shown(event.args)}), which {_ended(prefix, name, event.call_id)}"
         for name, event in started
-        if isinstance(event, ToolCallStarted)
+        if isinstance(event, e.ToolCallStarted)
         and (spec := prefix.spec(name, event.tool)) is not None
         and spec.kind == "function"
         and not spec.read_only
@@ -330,9 +317,9 @@ def _may_have_acted(prefix: Prefix, owner: OwnerRecording, call: RecordedCall) -
 def _had_begun(owner: OwnerRecording, call_id: str) -> bool:
     """Return whether the body may have begun: not while its approval was pending, and not after a denial."""
     last = [each.event for each in owner.records if call_of(each.event) == call_id][-1]
-    if isinstance(last, ApprovalDecided):
+    if isinstance(last, e.ApprovalDecided):
         return last.approved
-    return not isinstance(last, (ApprovalRequested, FactRecorded))
+    return not isinstance(last, (e.ApprovalRequested, e.FactRecorded))
 
 
 def _answer(prefix: Prefix, call: UnresolvedCall, answer: object) -> Iterator[Record]:
@@ -345,13 +332,13 @@ def _answer(prefix: Prefix, call: UnresolvedCall, answer: object) -> Iterator[Re
             f"DID_NOT_HAPPEN; it is {answer!r}"
         )
     started = next(each for each in prefix.whole.records if each.seq == prefix.open_calls[call.owner, call.call_id].seq)
-    completed = ToolCallCompleted(
+    completed = e.ToolCallCompleted(
         call_id=call.call_id,
         tool=call.tool,
         position=prefix.open_calls[call.owner, call.call_id].started.position,
         ok=answer.error is None,
         result=to_json(answer.result),
-        error=None if answer.error is None else ErrorInfo(type="ToolError", message=scrub(answer.error)),
+        error=None if answer.error is None else e.ErrorInfo(type="ToolError", message=scrub(answer.error)),
         rung="override",
     )
     yield started._replace(seq=TOLD, event=completed)

@@ -14,12 +14,7 @@ from playhead.kernel.lifecycle.threads import running_loop
 from playhead.replay.divergence import divergence_of, divergences_of
 from playhead.replay.prefix import TOLD
 from playhead.replay.reproduction import Follower
-from playhead.trace.events import (
-    AgentStarted,
-    LlmRequested,
-    RunStarted,
-    ToolCallCompleted,
-)
+from playhead.trace import events as e
 from playhead.trace.parameters import without_fingerprints
 from playhead.trace.types import AgentHeader
 
@@ -29,7 +24,6 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Session
     from playhead.replay.divergence import Divergence
     from playhead.replay.prefix import Prefix
-    from playhead.trace.events import EventBase
     from playhead.trace.line import Record
 
 
@@ -105,17 +99,17 @@ class PrefixFollower(Follower):
 
     def compared(self, record: Record) -> Record:
         """Return a record without limits, which may differ, and the values of parameters, such as a new token."""
-        event: EventBase = record.event
-        if isinstance(event, LlmRequested):
+        event: e.EventBase = record.event
+        if isinstance(event, e.LlmRequested):
             event = event.model_copy(update={"parameters": without_fingerprints(event.parameters)})
-        elif isinstance(event, (RunStarted, AgentStarted)):
+        elif isinstance(event, (e.RunStarted, e.AgentStarted)):
             event = event.model_copy(update={"agent": _without_limits(event.agent)})
         return record if event is record.event else record._replace(event=event)
 
     def hear(self, record: Record) -> None:
         """Compare the next event, and count it."""
         event = record.event
-        is_told = isinstance(event, ToolCallCompleted) and (record.owner, event.call_id) in self._told
+        is_told = isinstance(event, e.ToolCallCompleted) and (record.owner, event.call_id) in self._told
         if self.comparison.add(self.compared(record)) or is_told:
             self.left[record.owner] -= 1
 

@@ -21,15 +21,7 @@ from playhead.replay.hooks import Payload, RecordedHooks
 from playhead.replay.prefix import TOLD
 from playhead.replay.prefix_follower import PrefixFollower
 from playhead.replay.serving import KEPT
-from playhead.trace.events import (
-    BudgetReserved,
-    KillswitchFired,
-    LlmFailed,
-    LlmResponded,
-    ReplayServed,
-    RunResumed,
-    ToolCallCompleted,
-)
+from playhead.trace import events as e
 from playhead.trace.owners import parent_of
 from playhead.trace.values import content_hash
 
@@ -44,7 +36,6 @@ if TYPE_CHECKING:
     from playhead.kernel.state import KernelState, PlannedCall
     from playhead.replay.prefix import Prefix
     from playhead.replay.redacted import Rebinding
-    from playhead.trace.events import EventBase, ToolCallStarted
     from playhead.trace.types import Completion, FallbackInfo, HookInfo, Request, ToolSpec
     from playhead.trace.values import JsonValue
 
@@ -172,7 +163,7 @@ class PrefixWorld(FrozenWorld):
     def _hand_over(self) -> None:
         self.is_live = True
         root, run_id = self._agents["root"].session, self.prefix.recording.run_id
-        mark = RunResumed(reason=f"caught up with {run_id}; from here on it is live", caught_up_with=run_id)
+        mark = e.RunResumed(reason=f"caught up with {run_id}; from here on it is live", caught_up_with=run_id)
         if not root.run.recorder.emit(mark, root.owner):
             raise TraceWriteError(
                 "the trace does not take the event that says from where on this run is live; it stops here"
@@ -192,15 +183,15 @@ class PrefixWorld(FrozenWorld):
 
     def _recall(self) -> None:
         """Let the live killswitches count recorded spending, calls and failures, including open ones."""
-        prefix, reserved = self.prefix, dict[tuple[str, int, int], BudgetReserved]()
-        told: list[tuple[str, EventBase, BudgetReserved | None]] = []
+        prefix, reserved = self.prefix, dict[tuple[str, int, int], e.BudgetReserved]()
+        told: list[tuple[str, e.EventBase, e.BudgetReserved | None]] = []
         for record in prefix.whole.records:
             match record.event:
-                case BudgetReserved() as event:
+                case e.BudgetReserved() as event:
                     reserved.setdefault((record.owner, event.request, event.attempt), event)
-                case LlmResponded() | LlmFailed() as event:
+                case e.LlmResponded() | e.LlmFailed() as event:
                     told.append((record.owner, event, reserved.get((record.owner, event.request, event.attempt))))
-                case ToolCallCompleted() as event:
+                case e.ToolCallCompleted() as event:
                     told.append((record.owner, event, None))
         told += [(owner, each, each) for owner, each in prefix.set_aside]
         inside = ((owner, call) for owner in prefix.races.inside for call in prefix.whole.owners[owner].calls.values())
@@ -212,7 +203,7 @@ class PrefixWorld(FrozenWorld):
                 answer = guard.recall(session, each, set_aside)
                 if answer is None or each is not last:
                     continue
-                if isinstance(last, ToolCallCompleted):  # the run died before the switch could fire
+                if isinstance(last, e.ToolCallCompleted):  # the run died before the switch could fire
                     fire(guard, session, answer, "result", call_id=last.call_id)
                 else:
                     fire(guard, session, answer, "response", **last.model_dump(include={"request", "attempt"}))
@@ -227,7 +218,7 @@ class PrefixWorld(FrozenWorld):
 
     def note(self, session: Session, key: tuple[Any, ...], **served: Any) -> None:  # noqa: ANN401 - of `ReplayServed`
         """Record that an answer was served."""
-        session.emit(ReplayServed(source_seq=self._ends.get((session.owner, key)), **served))
+        session.emit(e.ReplayServed(source_seq=self._ends.get((session.owner, key)), **served))
 
     def started_us(self, call: RecordedCall) -> int:
         """Return the start time of a call."""
@@ -360,12 +351,16 @@ class PrefixTool(FrozenTool):
         return await self._given.run(arguments, context)
 
 
-def _end_of(event: EventBase) -> tuple[str, Any, Any] | None:
+def _end_of(event: e.EventBase) -> tuple[str, Any, Any] | None:
     """Return the request or call that an event ends or prevents."""
-    if isinstance(event, (LlmFailed, LlmResponded)) or (isinstance(event, KillswitchFired) and event.at == "request"):
+    if isinstance(event, (e.LlmFailed, e.LlmResponded)) or (
+        isinstance(event, e.KillswitchFired) and event.at == "request"
+    ):
         return "request", event.request, event.attempt
-    return ("call", event.call_id, 0) if isinstance(event, ToolCallCompleted) else None
+    return ("call", event.call_id, 0) if isinstance(event, e.ToolCallCompleted) else None
 
 
-def _given_up(call: ToolCallStarted) -> ToolCallCompleted:
-    return ToolCallCompleted(call_id=call.call_id, tool=call.tool, position=call.position, ok=False, ended="cancelled")
+def _given_up(call: e.ToolCallStarted) -> e.ToolCallCompleted:
+    return e.ToolCallCompleted(
+        call_id=call.call_id, tool=call.tool, position=call.position, ok=False, ended="cancelled"
+    )

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from playhead.agent.options import DEFAULT
 from playhead.agent.result import RunResult
-from playhead.agent.running import open_writer
-from playhead.diagnose.diff import diff_recordings
 from playhead.diagnose.recording import Recording
 from playhead.diagnose.unmade import UnmadeCalls
 from playhead.errors import ReplayError, UnrecordedCallError, UsageError, nearest
@@ -18,26 +16,20 @@ from playhead.instrument.agents import AgentBody
 from playhead.instrument.programs import STRATEGY
 from playhead.instrument.seam import Halted
 from playhead.instrument.worlds import GIVE_CONTEXT, ProgramWorld
-from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool
 from playhead.kernel.execution import SEED
-from playhead.kernel.session import RunContext
 from playhead.replay.calls import facts_of, meta_tool, read_past
-from playhead.replay.engine import ReplayResult, ReplayTool, notes_on_results
+from playhead.replay.engine import ReplayTool, judged, notes_on_results, open_replay
 from playhead.replay.loading import require_sound
 from playhead.replay.overrides import AgentOverrides, Overrides, changed_prompt
 from playhead.replay.programs import arguments_of, checked_program, perform
 from playhead.replay.restoring import returned
 from playhead.replay.sealed import no_sockets
-from playhead.replay.serving import GIVEN, Answers, checked_policy, grounded_share
+from playhead.replay.serving import Answers, checked_policy
 from playhead.replay.strands import strands_of
 from playhead.replay.wire_changes import changed, system_of
-from playhead.settings import load_settings
-from playhead.trace.clock import SystemClock
 from playhead.trace.events import AgentStarted, LlmRequested, RunCompleted
-from playhead.trace.format import new_run_id
 from playhead.trace.owners import is_within, tool_of
-from playhead.trace.recorder import Recorder, Subscriptions
 from playhead.trace.values import JsonValue, from_json, to_json
 
 if TYPE_CHECKING:
@@ -48,6 +40,7 @@ if TYPE_CHECKING:
     from playhead.instrument.worlds import Act, CallBody
     from playhead.kernel.outcome import Outcome
     from playhead.kernel.session import Session, Tool, ToolContext
+    from playhead.replay.engine import ReplayResult
     from playhead.replay.overrides import OverridesLike
     from playhead.trace.events import ErrorInfo, ToolCallCompleted
     from playhead.trace.line import Record
@@ -76,9 +69,9 @@ async def replay_program(
     world = ReplayedProgram(recording, changes, checked_policy(options.get("on_missing", "strict"), has_code=True))
     args = options.get("args") or {}
     bound = arguments_of(recording, known, {**_task(recording, known, changes), **args})
-    min_grounded = options.get("min_grounded", 0.8)
     records: list[Record] = []
-    run = _open(world, options.get("trace", DEFAULT), [records.append, *filter(None, [options.get("on_record")])])
+    heard = [world.answers.note, records.append, *filter(None, [options.get("on_record")])]
+    run = open_replay(world, options.get("trace", DEFAULT), heard)
     stated = changes.as_json() | ({"args": to_json(dict(args))} if args else {})
     about = {"replay_of": recording.run_id, "replay_mode": "replay", "overrides": stated}
     with no_sockets(world.stop, sealed=options.get("sealed", False)):
@@ -87,22 +80,12 @@ async def replay_program(
     path = None if run.recorder.writer is None else run.recorder.writer.path
     own = Recording(path or Path(f"{run.run_id}.jsonl"), tuple(records), ())
     result = _result(own, path, complete=path is not None and run.recorder.complete)
-    diff, answers = diff_recordings(recording, own), world.answers
-    judged = grounded_share({name: count for name, count in answers.rungs.items() if name not in GIVEN}, answers.stops)
     unmade = dict.fromkeys(UnmadeCalls(recording.records).notes() + UnmadeCalls(records).notes())
     doubts = dict.fromkeys([*world.doubts, *world.unused()])
     is_sure = world.stopped is None and not doubts and recording.status == "closed"
-    is_sure = is_sure and (judged is None or judged >= min_grounded)
-    return ReplayResult(
-        run=result,
-        recording=own,
-        diff=diff,
-        verdict="inconclusive" if not is_sure else "same" if diff.identical else "changed",
-        grounded=grounded_share(answers.rungs, answers.stops),
-        rungs=dict(answers.rungs),
-        stopped=world.stopped,
-        notes=(*doubts, *world.notes(), *notes_on_results(changes, answers), *unmade),
-    )
+    notes = (*doubts, *world.notes(), *notes_on_results(changes, world.answers), *unmade)
+    min_grounded = options.get("min_grounded", 0.8) if is_sure else None
+    return judged(recording, own, result, world.answers, notes, world.stopped, min_grounded)
 
 
 class ReplayedProgram(ProgramWorld):
@@ -279,19 +262,6 @@ class _Given:
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:  # noqa: ARG002 - the body has them
         """Run the body."""
         return await self._body.run(context)
-
-
-def _open(world: ReplayedProgram, trace: Any, heard: list[Any]) -> RunContext:  # noqa: ANN401 - checked here
-    folder = trace if trace is None or trace is DEFAULT else checks.checked_folder(trace)
-    clock, run_id, settings = SystemClock(), new_run_id(), None if folder is None else load_settings()
-    writer = None if settings is None else open_writer(folder, run_id, settings, clock, is_replay=True)
-    subscriptions = Subscriptions()
-    for kind in ("tool-call-started", "tool-call-completed"):
-        subscriptions.add(kind, world.answers.note)
-    for each in heard:
-        subscriptions.add(None, each)
-    recorder = Recorder(clock, writer, subscriptions=(subscriptions,))
-    return RunContext(run_id, recorder, world, on_trace_error=settings.on_trace_error if settings else "continue")
 
 
 def _result(own: Recording, path: Path | None, *, complete: bool) -> RunResult:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from playhead.diagnose.recording import Recording
+    from playhead.trace.redaction import Redactor
     from playhead.trace.values import JsonValue
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
@@ -59,6 +60,11 @@ class Rebinding:
         unknown = [name for name in self.values if name not in names]
         if unknown:
             raise UsageError(f"rebind: the recording redacts nothing as {unknown[0]!r}.{nearest(unknown[0], names)}")
+
+    def teach(self, redactor: Redactor) -> None:
+        """Keep the values out of what a redactor lets through."""
+        for name, value in self.values.items():
+            redactor.add_secret(value, name)
 
     def restored(self, value: Any) -> Any:  # noqa: ANN401 - any JSON value
         """Return the JSON value with the placeholders replaced."""

@@ -36,7 +36,7 @@ from playhead.trace.reader import scan
 from playhead.trace.store import TraceStore, ends_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from playhead.agent.agent import Agent
@@ -134,25 +134,24 @@ async def _resume(
         rebinding = Rebinding.of(options.get("rebind"))
         task = _whole_task(prefix, rebinding)
         prefix = resolve(prefix, options.get("unresolved"))
-        secrets = tuple(rebinding.values.items())
-        await _rehearse(agent, prefix, task, secrets)
+        await _rehearse(agent, prefix, task, rebinding)
         world = PrefixWorld(prefix, rebinding)
         heard = filter(None, [world.follower, options.get("on_record")])
         stops = RecordedStops(prefix.recording)
         joined = None if recording.header.telemetry is None else recording.header.telemetry.trace_id
+        secrets = tuple(rebinding.values.items())
         beginning = Beginning(world, folder, recording.run_id, secrets, tuple(heard), stops, joined)
         return await carry_on(agent, task, beginning, run_id, waiting)
 
 
-async def _rehearse(agent: Agent, prefix: Prefix, task: Content, secrets: Iterable[tuple[str, str]]) -> None:
+async def _rehearse(agent: Agent, prefix: Prefix, task: Content, rebinding: Rebinding) -> None:
     """Run the recorded part once with nothing live, and require the same events.
 
     Raises:
         DivergedError: an event differs.
     """
     follower, redactor = PrefixFollower(prefix), redactor_of(agent.as_tool())
-    for name, value in secrets:
-        redactor.add_secret(value, name)
+    rebinding.teach(redactor)
     world = FrozenWorld(prefix.recording, tools_from_code=True)
     await run_frozen(world, agent, follower, task, redactor)
     follower.require_same(complete=True)

@@ -13,6 +13,7 @@ from playhead import Agent, Context, PlayheadError, ResultOverride, load_recordi
 from playhead.compose.killswitches import max_iterations
 from playhead.compose.redaction import redact_results
 from playhead.diagnose.integrity import check_trace
+from playhead.errors import NotReplayableError
 from playhead.replay import replay, reproduce
 from playhead.testing import ScriptedModel, call, calls, text
 from playhead.trace.events import ReplayDiverged, ReplayServed
@@ -204,16 +205,14 @@ async def test_what_a_required_hook_failed_at_passes_no_replay(tmp_path: Path, t
 @pytest.mark.parametrize("timing", ["before", "after"])
 @pytest.mark.parametrize("phase", ["think", "verify", "complete"])
 async def test_a_required_gate_is_not_passed_without_its_code(tmp_path: Path, timing: str, phase: Any):
-    """A phase hook that has to be asked cannot be, so the replay stops at the phase; with the code it is asked."""
+    """A phase hook that has to be called cannot be, so a replay without its code is refused; with the code it is called."""
 
     def block(harness: Harness) -> None:
         getattr(harness, timing)(phase, lambda _: None, name="gate", required=True)
 
     recording, agent = await record(tmp_path, block)
-    outcome = await replay(recording, {"model": script()}, trace=tmp_path)
-    assert outcome.stopped is not None
-    assert "gate" in outcome.stopped
-    assert outcome.run.output is None or outcome.run.status == "failed"
+    with pytest.raises(NotReplayableError, match=f"required hook gate has to be called {timing} {phase} of root"):
+        await replay(recording, {"model": script()}, trace=tmp_path)
     with_code = await replay(recording, {"model": script()}, agent=agent, trace=tmp_path)
     assert (with_code.verdict, with_code.stopped) == ("same", None)
 
