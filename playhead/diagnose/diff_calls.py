@@ -11,14 +11,14 @@ from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from playhead.diagnose.diff_types import RationaleChange, ResultChange, ToolEdit, ToolUse
+from playhead.diagnose.diff_types import CallChange, ToolEdit, ToolUse
 from playhead.diagnose.diff_values import differences, same, unlike_part
 from playhead.trace.events import ToolCallCompleted, ToolCallStarted
 from playhead.trace.owners import agent_path, is_within, owner_inside, places_of
 from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
     from playhead.diagnose.diff_types import EditKind
     from playhead.diagnose.recording import Recording
@@ -39,13 +39,16 @@ class Call:
     """The owner of what the call does inside."""
     place: int = -1
     """Place among all calls of the run."""
-    completed: Record | None = None
+    end: ToolCallCompleted | None = None
+    """How the call ended."""
 
     @property
-    def end(self) -> ToolCallCompleted | None:
-        """How the call ended."""
-        event = self.completed.event if self.completed else None
-        return event if isinstance(event, ToolCallCompleted) else None
+    def outcome(self) -> JsonValue:
+        """The result or the error; None if its end is not recorded."""
+        if self.end is None or self.end.ok:
+            return {"result": self.end.result} if self.end else None
+        error = self.end.error
+        return {"error": {"type": error.type, "message": error.message} if error else {"type": "error", "message": ""}}
 
     @property
     def reason(self) -> str | None:
@@ -73,7 +76,7 @@ class RunCalls:
             elif isinstance(event, ToolCallCompleted):
                 ended = open_calls.pop((record.owner, event.call_id), None)
                 if ended is not None:
-                    ended.completed = record
+                    ended.end = event
         self.all.sort(key=lambda call: places_of(call.child))
         self.leave_out(())
 
@@ -218,64 +221,34 @@ def _edit(kind: EditKind, a: Call | None, b: Call | None) -> ToolEdit:
     )
 
 
-def result_changes(alignment: Alignment) -> tuple[ResultChange, ...]:
-    """Return the calls with the same arguments and different results."""
-    closed = [run.recording.ending is not None for run in (alignment.original, alignment.replay)]
-    found = (
-        _result_change(a, b)
-        for a, b in _in_order(alignment)
-        if a.use == b.use and (a.end or closed[0]) and (b.end or closed[1])
-    )
-    return tuple(each for each in found if each is not None)
+def result_changes(alignment: Alignment) -> tuple[CallChange, ...]:
+    """Return the calls with the same arguments and different outcomes, as far as both runs are known."""
+    known = [run.recording.ending is not None for run in (alignment.original, alignment.replay)]
+    pairs = ((a, b) for a, b in alignment.pairs if a.use == b.use and (a.end or known[0]) and (b.end or known[1]))
+    return _changes(pairs, lambda call: call.outcome)
 
 
-def _result_change(a: Call, b: Call) -> ResultChange | None:
-    one, other = a.end, b.end
-    if (one is None and other is None) or same(_outcome(one), _outcome(other)):
-        return None
-    original, replay = _shown(one), _shown(other)
-    return ResultChange(
-        owner=a.use.owner,
-        tool=a.use.tool,
-        args=a.event.args,
-        original_seq=a.completed.seq if a.completed else None,
-        replay_seq=b.completed.seq if b.completed else None,
-        original_ok=one.ok if one else None,
-        replay_ok=other.ok if other else None,
-        original=original,
-        replay=replay,
-        rung=other.rung if other else None,
-    )
-
-
-def _outcome(end: ToolCallCompleted | None) -> JsonValue:
-    return None if end is None else [end.ok, _shown(end)]
-
-
-def _shown(end: ToolCallCompleted | None) -> JsonValue:
-    if end is None or end.ok:
-        return end.result if end else None
-    return {"type": end.error.type, "message": end.error.message} if end.error else {"type": "error", "message": ""}
-
-
-def rationale_changes(alignment: Alignment) -> tuple[RationaleChange, ...]:
+def rationale_changes(alignment: Alignment) -> tuple[CallChange, ...]:
     """Return the calls of both runs whose stated reason differs."""
+    return _changes(alignment.pairs, lambda call: call.reason)
+
+
+def _changes(pairs: Iterable[tuple[Call, Call]], shown: Callable[[Call], JsonValue]) -> tuple[CallChange, ...]:
+    """Return the pairs of calls that differ in what is shown of them, in the original's order."""
     return tuple(
-        RationaleChange(
+        CallChange(
             owner=a.use.owner,
             tool=a.use.tool,
+            args=a.event.args,
             original_seq=a.record.seq,
             replay_seq=b.record.seq,
-            original=a.reason,
-            replay=b.reason,
+            original=shown(a),
+            replay=shown(b),
+            rung=b.end.rung if b.end else None,
         )
-        for a, b in _in_order(alignment)
-        if a.reason != b.reason
+        for a, b in sorted(pairs, key=lambda pair: pair[0].place)
+        if not same(shown(a), shown(b))
     )
-
-
-def _in_order(alignment: Alignment) -> Iterator[tuple[Call, Call]]:
-    yield from sorted(alignment.pairs, key=lambda pair: pair[0].place)
 
 
 # --- sequences --------------------------------------------------------------------------------------------------------

@@ -15,8 +15,10 @@ from playhead.trace.values import json_hash
 if TYPE_CHECKING:
     from playhead.diagnose.diff_calls import Alignment, RunCalls
 
-_WHAT: Final = {
+_WHAT: Final[dict[DecisionChange, str]] = {
+    "calls": "other calls",
     "answer": "another answer",
+    "failure": "the request failed in one of the runs, or with another error",
     "missing": "only the original asked the model here",
     "extra": "only the replay asked the model here",
 }
@@ -35,9 +37,8 @@ def first_decision(alignment: Alignment) -> FirstDecision | None:
             place = a.seq if a else place + 0.5
             if (change := _change(a, b)) is not None:
                 agent = agent_path(owner)
-                found.append(
-                    (place, FirstDecision(change=change, what=_what(change, a, b), agent=agent, original=a, replay=b))
-                )
+                decision = FirstDecision(change=change, what=_WHAT[change], agent=agent, original=a, replay=b)
+                found.append((place, decision))
                 break
     return min(found, key=lambda each: each[0])[1] if found else None
 
@@ -54,25 +55,6 @@ def _change(a: Decision | None, b: Decision | None) -> DecisionChange | None:
 
 def _asked_for(decision: Decision) -> list[tuple[str, str]]:
     return [(call.tool, json_hash(call.args)) for call in decision.calls]
-
-
-def _what(change: DecisionChange, a: Decision | None, b: Decision | None) -> str:
-    if a is None or b is None or change == "answer":
-        return _WHAT[change]
-    if change == "failure":
-        return f"the request failed in the {'original' if b.error is None else 'other run'}"
-    if sorted(_asked_for(a)) == sorted(_asked_for(b)):
-        return "the same calls in another order"
-    if [call.tool for call in a.calls] == [call.tool for call in b.calls]:
-        pairs = zip(_asked_for(a), _asked_for(b), strict=True)
-        changed = dict.fromkeys(one[0] for one, other in pairs if one != other)
-        return f"{' and '.join(changed)}: called with other arguments"
-    return f"the original {_did(a)}, the other run {_did(b)}"
-
-
-def _did(decision: Decision) -> str:
-    names = dict.fromkeys(call.tool for call in decision.calls)
-    return f"called {', '.join(names)}" if names else "answered"
 
 
 def _decisions(run: RunCalls) -> dict[str, list[Decision]]:

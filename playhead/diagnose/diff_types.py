@@ -86,46 +86,26 @@ class ToolEdit(Part):
     """For `arguments`: the differences."""
 
 
-class ResultChange(Part):
-    """A call with the same arguments but a different result."""
+class CallChange(Part):
+    """A call of both runs with another outcome or another stated reason."""
 
     owner: str
     """The agent's path without turns and places."""
     tool: str
     """The tool."""
     args: JsonValue = None
-    """The arguments."""
-    original_seq: int | None
-    """`seq` of the original's `tool-call-completed`; None when it has none."""
-    replay_seq: int | None
-    """`seq` of the replay's `tool-call-completed`; None when it has none."""
-    original_ok: bool | None
-    """Whether the original's call returned; None when its end is not recorded."""
-    replay_ok: bool | None
-    """Whether the replay's call returned; None when its end is not recorded."""
-    original: JsonValue = None
-    """What it returned, or the error's type and message."""
-    replay: JsonValue = None
-    """What it returned, or the error's type and message."""
-    rung: str | None = None
-    """The rung of the replay's result: `exact`, `override`, `live` …; None if the run is not a replay."""
-
-
-class RationaleChange(Part):
-    """The same call with a different stated reason."""
-
-    owner: str
-    """The agent's path without turns and places."""
-    tool: str
-    """The tool."""
+    """The original's arguments."""
     original_seq: int
     """`seq` of the original's `tool-call-started`."""
     replay_seq: int
     """`seq` of the replay's `tool-call-started`."""
-    original: str | None = None
-    """The reason stated in the original; None when none was."""
-    replay: str | None = None
-    """The reason stated in the replay; None when none was."""
+    original: JsonValue = None
+    """The original's outcome, as `{"result": …}` or `{"error": {"type": …, "message": …}}`, or its stated reason; None if it
+    has none."""
+    replay: JsonValue = None
+    """The replay's outcome or stated reason."""
+    rung: str | None = None
+    """The rung of the replay's result: `exact`, `override`, `live` …; None if the run is not a replay."""
 
 
 class FirstDivergence(Part):
@@ -273,9 +253,9 @@ class RunDiff(Part):
     """The first model decision or answer that differs; None if all are the same."""
     tool_sequence: tuple[ToolEdit, ...] = ()
     """The edits that turn the original's tool calls into the replay's."""
-    results: tuple[ResultChange, ...] = ()
-    """Calls with the same arguments but different results."""
-    rationale_changes: tuple[RationaleChange, ...] = ()
+    results: tuple[CallChange, ...] = ()
+    """Calls with the same arguments but different outcomes."""
+    rationale_changes: tuple[CallChange, ...] = ()
     """Calls of both runs whose stated reason differs."""
     output: OutputDiff
     """The answers of both runs, and whether they are the same."""

@@ -7,7 +7,7 @@ and needs no colour.
 from __future__ import annotations
 
 import re
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.diagnose.diff_values import common_length
@@ -20,13 +20,7 @@ from playhead.trace.owners import own_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playhead.diagnose.diff_types import (
-        Decision,
-        InputChange,
-        RunDiff,
-        RunFigures,
-        ToolEdit,
-    )
+    from playhead.diagnose.diff_types import Decision, Difference, InputChange, RunDiff, RunFigures, ToolEdit
 
 _STYLES: Final = {"-": "red", "+": "green", "~": "yellow", ">": "cyan", "!": "magenta"}
 _MOST: Final = 12
@@ -82,14 +76,19 @@ def _sides(original: str | None, replay: str | None, most: int = 2, depth: int =
             yield _mark(mark, text if other is None else _focus(text, other), most, depth)
 
 
-def _pair(name: str, original: str, replay: str, depth: int = 2) -> Iterator[Row]:
-    """Yield a changed value, on one line if it fits."""
-    line = f"{name}: {original} → {replay}"
+def _difference(name: str, each: Difference | InputChange, depth: int = 2) -> Iterator[Row]:
+    """Yield a value that differs: a changed one on one line if it fits, else on one line for each side."""
+    if each.change != "changed":
+        value = each.replay if each.change == "added" else each.original
+        shown = "" if value is True else f": {_short(value)}"  # a tool that was added or removed
+        yield Row(f"{name}: {each.change}{shown}", depth=depth, most=1)
+        return
+    line = f"{name}: {_short(each.original)} → {_short(each.replay)}"
     if len(line) <= _ONE_LINE and "\n" not in line:
         yield Row(line, depth=depth)
     else:
         yield Row(name, depth=depth)
-        yield from _sides(original, replay, depth=depth)
+        yield from _sides(_short(each.original), _short(each.replay), depth=depth)
 
 
 def _focus(text: str, other: str) -> str:
@@ -149,26 +148,19 @@ def _input(change: InputChange) -> Iterator[Row]:
     if change.lines:
         yield Row(name)
         yield from _lines(change.lines)
-    elif change.change == "changed":
-        yield from _pair(name, _short(change.original), _short(change.replay))
     else:
-        value = change.original if change.change == "removed" else change.replay
-        shown = "" if value is True else f": {_short(value)}"  # a tool that was added or removed
-        yield Row(f"{name}: {change.change}{shown}", most=1)
+        yield from _difference(name, change)
 
 
 def _lines(lines: tuple[str, ...]) -> Iterator[Row]:
-    """Yield the changed lines of a text, each from shortly before its difference."""
+    """Yield the changed lines of a text."""
     places = list(lines[lines[0] == "@@" :])
-    for number, (one, other) in enumerate(pairwise(places)):
-        if one[:1] == "-" and other[:1] == "+":
-            places[number : number + 2] = ["-" + _focus(one[1:], other[1:]), "+" + _focus(other[1:], one[1:])]
     while places and not places[-1].strip():  # a blank line that both have says nothing at the end
         places.pop()
     for line in places[:_MOST]:
         if line[:1] in "+-":
             text = re.sub(r"^ +|  +", lambda blanks: TIED * len(blanks[0]), line[1:])
-            yield _mark(line[:1], text, 2)
+            yield _mark(line[:1], text, 4)
         else:
             yield Row("…" if line == "@@" else line.removeprefix(" "), depth=4, style="dim", most=2)
     yield from omitted(len(places) - _MOST, " lines")
@@ -188,11 +180,10 @@ def _divergence(diff: RunDiff) -> Iterator[Section]:
     if decision and decision.original and decision.original.seq == found.original_seq:
         rows.append(Row("(the decision below)", style="dim"))
     elif found.differences:
-        for each in found.differences[:_FEW]:
-            rows += [Row(each.path or "value")] if len(found.differences) > 1 else []
-            one = None if each.change == "added" else _short(each.original)
-            rows += _sides(one, None if each.change == "removed" else _short(each.replay))
-        rows += omitted(len(found.differences) - _FEW, " places")
+        first, *others = found.differences
+        one = None if first.change == "added" else _short(first.original)
+        rows += _sides(one, None if first.change == "removed" else _short(first.replay))
+        rows += omitted(len(others), " places")
     else:
         rows += _sides(found.expected_text, found.actual_text)
     seqs = _seqs(found.original_seq, found.replay_seq)
@@ -273,9 +264,7 @@ def _edit(edit: ToolEdit) -> Iterator[Row]:
     moved = f"{(edit.original_place or 0) + 1} → {(edit.replay_place or 0) + 1}: " if edit.kind == "reordered" else ""
     yield _mark(_EDITS[edit.kind][0], moved + _call(edit.owner, edit.tool, args))
     for each in edit.differences[:_FEW]:
-        one = "(not given)" if each.change == "added" else preview(each.original)
-        other = "(not given)" if each.change == "removed" else preview(each.replay)
-        yield from _pair(each.path or "arguments", one, other, 6)
+        yield from _difference(each.path or "arguments", each, 6)
     yield from omitted(len(edit.differences) - _FEW, " arguments")
 
 
@@ -283,25 +272,26 @@ def _results(diff: RunDiff) -> Iterator[Section]:
     rows: list[Row] = []
     for each in diff.results[:_FEW]:
         rows.append(_mark("!", _call(each.owner, each.tool, each.args) + (f" [{each.rung}]" if each.rung else "")))
-        rows += _sides(_result(each.original_ok, each.original), _result(each.replay_ok, each.replay), depth=6)
+        rows += _sides(_outcome(each.original), _outcome(each.replay), depth=6)
     rows += omitted(len(diff.results) - _FEW, " results")
     if rows:
         yield Section("Results", tuple(rows), f"{len(diff.results)} of the calls made alike returned something else")
 
 
-def _result(ok: bool | None, value: object) -> str:  # noqa: FBT001 - a field
-    if ok is None:
+def _outcome(outcome: Any) -> str:  # noqa: ANN401 - JSON
+    if outcome is None:
         return "(no end recorded)"
-    if ok or not isinstance(value, dict):
-        return preview(value)
-    return f"failed: {value.get('type')}: {value.get('message')}"
+    if "error" in outcome:
+        return f"failed: {outcome['error']['type']}: {outcome['error']['message']}"
+    return preview(outcome["result"])
 
 
 def _reasons(diff: RunDiff) -> Iterator[Section]:
     rows: list[Row] = []
     for each in diff.rationale_changes[:_FEW]:
         rows.append(Row(f"{each.tool}, {_seqs(each.original_seq, each.replay_seq)}"))
-        rows += _sides(each.original or "(none stated)", each.replay or "(none stated)")
+        one, other = ("(none stated)" if reason is None else preview(reason) for reason in (each.original, each.replay))
+        rows += _sides(one, other)
     rows += omitted(len(diff.rationale_changes) - _FEW, " calls")
     if rows:
         note = f"{counted(len(diff.rationale_changes), 'call')} with another stated reason"
