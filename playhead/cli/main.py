@@ -29,6 +29,7 @@ GROUPS: Final = {
         "list": "List recent runs.",
         "show": "Show a run, event by event.",
         "grep": "Find events in recorded runs.",
+        "sql": "Query recorded runs with SQL.",
         "debrief": "Explain a run's decisions, and flag claims that its trace does not support.",
         "stats": "Count tokens, cost and time by model, tool and agent.",
         "check": "Verify that a trace is whole and unchanged.",
@@ -67,10 +68,11 @@ MODULES: Final = {name: module for (_, module), group in GROUPS.items() for name
     "demo": "demo",
     "show": "events",
     "grep": "events",
+    "sql": "querying",
 }
 """The module of each command."""
 HARMLESS: Final = frozenset(
-    {"demo", "approvals", "list", "show", "grep", "debrief", "stats", "check", "leaks", "reproduce", "backtest", "diff", "completion"}
+    {"demo", "approvals", "list", "show", "grep", "sql", "debrief", "stats", "check", "leaks", "reproduce", "backtest", "diff", "completion"}
 )  # fmt: skip
 """Commands without lasting effects. Only these are suggested for a misspelt command."""
 

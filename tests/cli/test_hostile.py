@@ -28,6 +28,7 @@ COMMANDS = [
     "show hostile 3",
     "grep seq>=0 hostile",
     "grep \x1b[2J",
+    "sql select*from(events) hostile",
     "show hostile --owner o",
     "forget hostile --value title --dry-run",
     "leaks hostile",
