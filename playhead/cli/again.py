@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from playhead.compose.killswitches.expressions import SwitchExpression
-    from playhead.replay import Decision, Reproduction
+    from playhead.replay import Reproduction
     from playhead.replay.backtest import Figures, RunBacktest, Summary
 
 ANSWERS: Final = 'text, or `{"text": …, "calls": [{"tool": …, "arguments": {…}}]}`'
@@ -47,22 +47,11 @@ PARTIAL: Final = {
 )
 @options.runs_argument
 @options.filters("agent", "arg")
-@click.option(
-    "--agent", "reference", metavar="MODULE:NAME", help="Use tools, prompts and settings of this agent of your code."
-)
+@click.option("--agent", metavar="MODULE:NAME", help="Use tools, prompts and settings of this agent of your code.")
 @options.program_option
 @options.arg_option
 @options.sealed_option
-def reproduce(  # noqa: PLR0913 - options
-    *,
-    runs: tuple[str, ...],
-    reference: str | None,
-    program: str | None,
-    arguments: tuple[tuple[str, Any], ...],
-    sealed: bool,
-    trace_dir: Path | None,
-    as_json: bool,
-) -> int:
+def reproduce(*, runs: tuple[str, ...], trace_dir: Path | None, as_json: bool, **given: Any) -> int:  # noqa: ANN401 - options
     """Run a recording again with model, tools and facts frozen, and compare every event.
 
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
@@ -70,32 +59,31 @@ def reproduce(  # noqa: PLR0913 - options
     Nothing real is called. It proves that the code still does what was recorded, and nothing about model or tools.
     Exits 1 at a divergence, and 4 when the recording ends before the run did or was redacted by the user's own rules.
     """
-    from playhead.cli.toolbox import load_agent
     from playhead.replay import load_recording
 
-    paths = chosen(open_store(trace_dir), runs, 0)
-    agent = None if reference is None else load_agent(reference)
-    of_program, codes = _of_program(program, arguments, sealed=sealed), set()
+    paths, arguments, codes = chosen(open_store(trace_dir), runs, 0), _arguments(given), set()
     for path in paths:
-        outcome = load_recording(path).reproduce_sync(agent=agent, **of_program)
+        outcome = load_recording(path).reproduce_sync(**arguments)
         name = [Line((run_id_of(path), "bold"))] if len(paths) > 1 else []
         tell({"run_id": run_id_of(path), **asdict(outcome)}, *name, *reproduction_rows(outcome), as_json=as_json)
         codes.add(reproduction_exit_code(outcome))
     return worst(codes)
 
 
-def _of_program(reference: str | None, arguments: tuple[tuple[str, Any], ...], *, sealed: bool) -> dict[str, Any]:
-    """Return the options of a program, if one is named.
+def _arguments(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that were given, as arguments of Python of the same names; load the code that they name.
 
     Raises:
         UsageError: there are options of a program, and no program.
-        ToolDefinitionError: it is not there.
+        ToolDefinitionError: the code is not there.
     """
-    from playhead.cli.toolbox import load_program
+    from playhead.cli.toolbox import load_agent, load_program
 
-    if reference is None and (arguments or sealed):
+    given = {name: value for name, value in options.items() if value not in (None, (), {}) and value is not False}
+    if "program" not in given and given.keys() & {"args", "sealed"}:
         raise UsageError("--arg and --sealed are for a recorded function: name it with --program MODULE:NAME")
-    return {} if reference is None else {"program": load_program(reference), "args": dict(arguments), "sealed": sealed}
+    loaders = {"agent": load_agent, "program": load_program}
+    return {name: loaders[name](value) if name in loaders else value for name, value in given.items()}
 
 
 def reproduction_exit_code(outcome: Reproduction) -> int:
@@ -183,7 +171,12 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
     help=f"With --from: what the model answers there; {ANSWERS}.",
 )
 @options.repeatable(
-    "--edit", "edit", "ID=TEXT", "With --from: the new text of a message before turn K.", type=options.edited_message
+    "--edit",
+    "edit",
+    "ID=TEXT",
+    "With --from: the new text of a message before turn K.",
+    type=options.edited_message,
+    callback=options.paired,
 )
 @click.option(
     "--only", type=int, metavar="K", help="Ask only the request of turn K again, of the --models; no loop runs."
@@ -209,8 +202,7 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
 @click.option(
     "--on-missing",
     type=click.Choice(["strict", "lenient"]),
-    default="strict",
-    help="At a call that was not recorded: stop, or tell the model that there is no recording of it.",
+    help="At a call that was not recorded: stop, or tell the model that there is no recording of it.  [default: strict]",
 )
 @options.read_only_option
 @click.option(
@@ -227,22 +219,14 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
 def replay(  # noqa: PLR0913 - options
     *,
     runs: tuple[str, ...],
-    api_base: str | None,
-    parameters: tuple[tuple[str, Any], ...],
-    tool_results: tuple[Any, ...],
-    on_missing: str,
-    read_only: tuple[str, ...],
-    min_grounded: float,
-    rebound: tuple[tuple[str, str], ...],
-    program: str | None,
-    arguments: tuple[tuple[str, Any], ...],
-    sealed: bool,
     at: int | None,
-    answer: Any,  # noqa: ANN401 - JSON or text
-    edit: tuple[tuple[int, str], ...],
+    only: int | None,
+    models: str | None,
+    repeat: int | None,
+    min_grounded: float,
     trace_dir: Path | None,
     as_json: bool,
-    **others: Any,  # noqa: ANN401 - overrides, named as in Python
+    **given: Any,  # noqa: ANN401 - overrides and options, named as in Python
 ) -> int:
     """Run a recording again with its tool results frozen and something changed, and say what that did.
 
@@ -260,46 +244,19 @@ def replay(  # noqa: PLR0913 - options
     from playhead.replay import load_recording
 
     store = open_store(trace_dir)
-    paths = chosen(store, runs, 0)
-    changes: dict[str, Any] = {
-        "parameters": dict(parameters) or None,
-        "tool_results": list(tool_results) or None,
-        **others,
-    }
-    only, models, repeat = (changes.pop(name) for name in ("only", "models", "repeat"))
+    paths, arguments = chosen(store, runs, 0), _arguments(given)
     if only is not None or models or repeat:
-        if only is None or not models or len(paths) > 1:
-            raise UsageError("--only K and --models A,B go together, for one run: the turn to ask again, and whom")
-        other = [changes[name] for name in changes if name != "parameters"]
-        if any(each is not None for each in (*other, at, answer, program)) or edit or read_only:
-            raise UsageError(
-                "--only takes --models, --repeat, --set, --api-base and --rebind; to change more, use --from"
-            )
-        asked: Any = {
-            "repeat": repeat or 1,
-            "parameters": dict(parameters),
-            "api_base": api_base,
-            "rebind": dict(rebound),
-        }
-        found = load_recording(paths[0]).decide_sync(only, models.split(","), **asked)
-        return _tell_decisions(found, repeat or 1, as_json=as_json)
-    settings = {"read_only": read_only, "api_base": api_base, "rebind": dict(rebound), **changes}
-    given: Any = {name: value for name, value in settings.items() if value not in (None, (), {})}
-    given |= _of_program(program, arguments, sealed=sealed)
-    forked = {"at": at, "answer": answer, "edit": dict(edit)}
-    if at is None and (answer is not None or edit):
+        return _decide(paths, only, models, arguments | {"repeat": repeat or 1}, as_json=as_json)
+    if at is None and arguments.keys() & {"answer", "edit"}:
         raise UsageError("--answer and --edit are for a fork: name its turn with --from K")
     if at is not None and len(paths) > 1:
         raise UsageError(f"--from K is a turn of one run, and {len(paths):,} are chosen")
-    codes: list[int] = []
 
     def run_again(path: Path) -> int:
         recording, progress = load_recording(path), Progress()
-        again: Any = recording.replay_sync if at is None else partial(recording.fork_sync, **forked)
+        again: Any = recording.replay_sync if at is None else partial(recording.fork_sync, at)
         with following(progress, trace_dir, as_json=as_json):
-            outcome = again(
-                **given, on_missing=on_missing, trace=store.folder, min_grounded=min_grounded, on_record=progress
-            )
+            outcome = again(**arguments, trace=store.folder, min_grounded=min_grounded, on_record=progress)
         if as_json:
             write_json([replay_as_json(outcome)])
         else:
@@ -308,17 +265,14 @@ def replay(  # noqa: PLR0913 - options
             console.print(*rows, Line(), diff_document(outcome.diff), crop=False)
         return replay_exit_code(outcome)
 
+    codes: list[int] = []
     try:
-        for path in paths:
-            codes.append(run_again(path))  # noqa: PERF401 - those before an error count
-    finally:  # an error ends it, such as a model that does not exist
+        codes.extend(map(run_again, paths))
+    finally:  # an error ends it, such as a model that does not exist; those before it count
         if len(paths) > 1:
-            counts = [codes.count(code) for code in (exits.OK, exits.FAILED, exits.INCONCLUSIVE)]
-            note(
-                "{} of {} runs replayed: {} to their end, {} broke, {} inconclusive".format(
-                    len(codes), len(paths), *counts
-                )
-            )
+            ended, broke, unsure = (codes.count(code) for code in (exits.OK, exits.FAILED, exits.INCONCLUSIVE))
+            counts = f"{ended} to their end, {broke} broke, {unsure} inconclusive"
+            note(f"{len(codes)} of {len(paths)} runs replayed: {counts}")
     return worst(codes)
 
 
@@ -327,15 +281,21 @@ def worst(codes: Collection[int]) -> int:
     return next(code for code in (exits.FAILED, exits.INCONCLUSIVE, exits.OK) if code in codes)
 
 
-def _tell_decisions(decisions: tuple[Decision, ...], repeat: int, *, as_json: bool) -> int:
-    """Print what each model would have done; return 1 if one did not answer."""
+def _decide(paths: list[Path], at: int | None, models: str | None, given: dict[str, Any], *, as_json: bool) -> int:
+    """Print what each model would have done in one turn; return 1 if one did not answer."""
     from playhead.diagnose.summaries import preview
+    from playhead.replay import load_recording
 
+    if at is None or not models or len(paths) > 1:
+        raise UsageError("--only K and --models A,B go together, for one run: the turn to ask again, and whom")
+    if given.keys() - {"parameters", "api_base", "rebind", "repeat"}:
+        raise UsageError("--only takes --models, --repeat, --set, --api-base and --rebind; to change more, use --from")
+    decisions = load_recording(paths[0]).decide_sync(at, models.split(","), **given)
     width = max(len(each.model) for each in decisions)
     lines = []
     for before, each in zip((None, *decisions), decisions, strict=False):
         name = "" if before is not None and before.model == each.model else each.model
-        count = "" if each.model == "recorded" else f"{each.count} of {repeat}"
+        count = "" if each.model == "recorded" else f"{each.count} of {given['repeat']}"
         calls = ", ".join(f"{tool}({preview(arguments)})" for tool, arguments in each.calls)
         what = f"failed: {each.error}" if each.error is not None else calls or f"answers: {preview(each.text)}"
         lines.append(Line((f"{name:<{width}}  ", "bold"), f"{count:<8}", what, whole=True))

@@ -246,6 +246,11 @@ def repeatable(option: str, name: str, metavar: str, what: str, **settings: Any)
     return click.option(option, name, multiple=True, metavar=metavar, help=f"{what} Repeatable.", **settings)
 
 
+def paired(_: click.Context, __: click.Parameter, pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    """Return what an option's pairs say, the last one of a name."""
+    return dict(pairs)
+
+
 def counts_replays(function: Made) -> Made:
     """Add the option with which replays count as runs; `open_store` heeds it."""
     if any(each.name == "replays" for each in getattr(function, "__click_params__", ())):
@@ -349,6 +354,7 @@ set_option: Final = repeatable(
     "NAME=VALUE",
     "A request parameter: JSON, or else text; env:VARIABLE takes it from the environment; in a replay null removes it.",
     type=parameter,
+    callback=paired,
 )
 switch_option: Final = repeatable(
     "--switch",
@@ -371,7 +377,12 @@ read_only_option: Final = repeatable(
     "A tool without side effects, which an import does not know: no result is stale after it.",
 )
 rebind_option: Final = repeatable(
-    "--rebind", "rebound", "NAME=VALUE", "The value of a redacted place; env:VARIABLE has it.", type=pair
+    "--rebind",
+    "rebind",
+    "NAME=VALUE",
+    "The value of a redacted place; env:VARIABLE has it.",
+    type=pair,
+    callback=paired,
 )
 heads_option: Final = click.option(
     "--heads",
@@ -385,10 +396,11 @@ program_option: Final = click.option(
 )
 arg_option: Final = repeatable(
     "--arg",
-    "arguments",
+    "args",
     "NAME=VALUE",
     "With --program: an argument of the function in place of the recorded one, JSON or else text.",
     type=parameter,
+    callback=paired,
 )
 sealed_option: Final = click.option(
     "--sealed", is_flag=True, help="With --program: stop when it connects a socket that is not the model's."

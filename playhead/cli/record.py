@@ -84,7 +84,7 @@ def run(  # noqa: PLR0913 - the options
     strategy: str,
     settings: tuple[tuple[str, Any], ...],
     max_iterations: int | None,
-    parameters: tuple[tuple[str, Any], ...],
+    parameters: dict[str, Any],
     switches: tuple[Any, ...],
     api_base: str | None,
     run_id: str | None,
@@ -115,7 +115,7 @@ def run(  # noqa: PLR0913 - the options
             system_prompt=system_prompt,
             strategy=make_strategy(strategy, dict(settings)),
             max_iterations=max_iterations,
-            parameters=dict(parameters),
+            parameters=parameters,
             compose=[each.block for each in switches],
             context=Context(rationale=not no_rationale),
             approver=approver,
@@ -222,7 +222,7 @@ def resume(  # noqa: PLR0913 - the options
     failures: tuple[tuple[str, str], ...],
     absent: tuple[str, ...],
     approve: str | None,
-    rebound: tuple[tuple[str, str], ...],
+    rebind: dict[str, str],
     again: bool,
     run_id: str | None,
     trace_dir: Path | None,
@@ -247,7 +247,6 @@ def resume(  # noqa: PLR0913 - the options
 
     recording = read_recording(open_store(trace_dir).resolve(run))
     require_own(recording, "only that program can resume it")
-    rebind = dict(rebound)
     progress = Progress()
     approver = _approver(approve, trace_dir, progress.ask)
     with ExitStack() as stack, following(progress, trace_dir, as_json=as_json):

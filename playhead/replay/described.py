@@ -35,7 +35,7 @@ def described_agent(  # noqa: PLR0913 - what a recording leaves open
     rebind: Mapping[str, str],
     model: str | None,
     api_base: str | None,
-    parameters: Sequence[tuple[str, Any]],
+    parameters: Mapping[str, Any],
     max_iterations: int | None,
     switches: Sequence[Any],
     no_switches: bool,
@@ -51,7 +51,7 @@ def described_agent(  # noqa: PLR0913 - what a recording leaves open
     _require_described(header, model or header.model, api_base)
     if not switches and not no_switches:
         _require_no_switches(header)
-    sent = {**header.parameters, **dict(parameters)}
+    sent = {**header.parameters, **parameters}
     require_parameters(sent)
     agent = Agent(
         resolve_model(model or header.model, api_base=api_base, tool_format=header.tool_format),
