@@ -1,15 +1,15 @@
 """Which figures of an answer follow from the run's numbers by one arithmetic step, a unit conversion or a count.
 
 From many numbers, nearly any other can be computed. So a step must start from a number that the answer or the task states,
-unless there are very few numbers; a sum, an average or a count must cover a whole column, or all rows of one kind.
+unless there are very few numbers; a sum or an average must cover a whole column, or all rows of one kind.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass, field
-from itertools import combinations, product
-from math import isfinite
+from itertools import combinations, islice, product
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.diagnose.numbers import Figure, figures_of
@@ -22,11 +22,9 @@ if TYPE_CHECKING:
     from playhead.diagnose.numbers import SeenNumbers
 
 _MOST: Final = 20_000
-"""The maximum number of numbers to keep."""
+"""The maximum number of numbers to keep of results, and of what the user asked."""
 _ROWS: Final = 1000
 """The maximum number of rows of a list, or lines of a text, that are read."""
-_WORD: Final = 40
-"""The maximum length of a field that may name the kind of a row, in characters."""
 _FEW: Final = 6
 """Up to this many numbers, any two make a step, compared after rounding."""
 _MANY: Final = 250
@@ -35,29 +33,34 @@ _STATED: Final = 40
 """The maximum number of stated numbers that make steps with each other."""
 _CLOSE: Final = 0.0001
 """The maximum relative distance between a figure and the result of a step that may be a coincidence."""
-_Path = tuple[Any, ...]
+_DEEPEST: Final = 20
+"""Levels of a result that are read."""
+_WORD: Final = 40
+"""The maximum length of a field that may name the kind of a row, in characters."""
+_COUNT: Final = ("count",)
+"""The column of the numbers of rows and lines."""
+_Column = tuple[Any, ...]
 
 
 @dataclass(slots=True)
 class Operands:
-    """The numbers that a run was shown, by their place."""
+    """The numbers that a run was shown."""
 
-    columns: dict[_Path, list[float]] = field(default_factory=dict)
+    columns: dict[_Column, list[float]] = field(default_factory=dict)
     """Numbers at one place in the results of one tool, across rows and calls; also those of the rows of one kind."""
-    counts: set[float] = field(default_factory=set)
-    """The numbers of rows or lines, in total and of one kind."""
     asked: list[float] = field(default_factory=list)
     """Numbers in the task and in the user's prompts."""
     _kept: int = 0
 
     def ask(self, text: str) -> None:
         """Add a text by the user."""
-        if len(self.asked) < _MOST:
-            self.asked += _values(text)
+        self.asked += islice(_values(text), max(_MOST - len(self.asked), 0))
 
     def add(self, source: str, value: object) -> None:
         """Add the arguments or the result of a call; values from the same `source` form columns."""
-        self._walk(value, (source,))
+        for column, number in islice(_cells(value, (source,)), _MOST - self._kept):
+            self._kept += 1
+            self.columns.setdefault(column, []).append(number)
 
     def unexplained(self, figures: Sequence[Figure], seen: SeenNumbers) -> list[Figure]:
         """Return the figures that were neither seen nor follow from seen ones, directly or through another figure."""
@@ -72,66 +75,20 @@ class Operands:
             doubtful = [each for each in doubtful if each not in found]
         return doubtful
 
-    def _cell(self, path: _Path, number: Any) -> None:  # noqa: ANN401 - any number
-        value = _float(number)
-        if self._kept < _MOST and isfinite(value):
-            self._kept += 1
-            self.columns.setdefault(path, []).append(value)
-
-    def _walk(self, value: object, path: _Path) -> None:
-        if len(path) > 20:  # noqa: PLR2004 - no table is that deep
-            return
-        if isinstance(value, dict):
-            for key, each in value.items():
-                self._walk(each, (*path, key))
-                if _is_number(each):
-                    self._cell((*path, "all"), each)
-        elif isinstance(value, list):
-            self.counts.add(len(value))
-            for each in value[:_ROWS]:
-                self._walk(each, (*path, "*"))
-            self._group([each for each in value[:_ROWS] if isinstance(each, dict)], path)
-        elif isinstance(value, str):
-            self._read(value.splitlines(), path)
-        elif _is_number(value):
-            self._cell(path, value)
-
-    def _read(self, lines: list[str], path: _Path) -> None:
-        if len(path) == 1 and len(lines) > 1:
-            self.counts.add(len(lines))
-        for line in lines[:_ROWS]:
-            for place, each in enumerate(_values(line)):
-                self._cell((*path, place), each)
-
-    def _group(self, rows: list[dict[str, Any]], path: _Path) -> None:
-        """Collect the numbers of rows that have the same word or boolean in a field."""
-        sizes: dict[_Path, int] = {}
-        for row in rows:
-            for kind in row.items():
-                if isinstance(kind[1], bool | str) and len(str(kind[1])) <= _WORD:
-                    sizes[kind] = sizes.get(kind, 0) + 1
-                    for key, each in row.items():
-                        if _is_number(each):
-                            self._cell((*path, kind, key), each)
-        self.counts.update(sizes.values())
-
-    def numbers(self) -> set[float]:
-        """Return all numbers from which a step may start."""
-        return {each for column in self.columns.values() for each in column} | set(self.asked)
-
 
 class _Steps:
     """The sorted results of all steps, separated by how closely a figure must match them."""
 
     def __init__(self, operands: Operands, stated: list[float]) -> None:
         """Start from the explained figures of the answer, those of the task, and what the run was shown."""
-        self.pool = pool = sorted(operands.numbers())
-        totals = sorted({*_totals(operands.columns.values())})
+        columns = [column for place, column in operands.columns.items() if place != _COUNT]
+        self.pool = pool = sorted({each for column in columns for each in column} | {*operands.asked})
         focus = list(dict.fromkeys([*stated[:_STATED], *operands.asked]))[:_STATED]
         near = [*combinations(focus, 2), *(combinations(pool, 2) if len(pool) <= _FEW else ())]
         far = product(focus, pool) if len(pool) <= _MANY else ()
+        totals = [total for each in columns if len(each) > 1 for total in (sum(each), sum(each) / len(each))]
         self.rounded = sorted([*_results(near), *totals])
-        self.close = sorted([*_results(far), *operands.counts])
+        self.close = sorted([*_results(far), *operands.columns.get(_COUNT, ())])
 
     def meant(self, figure: Figure) -> Decimal | None:
         """Return the reading of the figure that follows from known numbers; None if none does."""
@@ -139,18 +96,29 @@ class _Steps:
             number, within = float(reading), _tolerance(figure, float(reading))
             close = min(within, abs(number) * _CLOSE)
             follows = _holds(self.rounded, number, within) or _holds(self.close, number, close)
-            if follows or self._converts(figure, number, within):
+            if follows or any(_holds(self.pool, each, within * by) for each, by in _converted(figure.unit, number)):
                 return reading
         return None
 
-    def _converts(self, figure: Figure, number: float, within: float) -> bool:
-        if figure.unit in {"°f", "f", "fahrenheit"}:
-            return any(_holds(self.pool, (sign * number - 32) / 1.8, within / 1.8) for sign in (1, -1))
-        if figure.unit in {"°c", "c", "celsius"}:
-            return any(_holds(self.pool, sign * number * 1.8 + 32, within * 1.8) for sign in (1, -1))
-        kind, factor = UNITS.get(figure.unit, ("", 1.0))
-        units = [other / factor for same, other in UNITS.values() if same == kind and other != factor]
-        return any(_holds(self.pool, number / by, within / by) for by in units)
+
+def _cells(value: Any, column: _Column) -> Iterator[tuple[_Column, float]]:  # noqa: ANN401 - JSON
+    """Yield each number of a JSON value with its column, and the numbers of rows and lines."""
+    if isinstance(value, dict) and len(column) < _DEEPEST:
+        words = [each for each in value.items() if isinstance(each[1], bool | str) and len(str(each[1])) <= _WORD]
+        for key, each in value.items():
+            yield from _cells(each, (*column, key))
+            if _is_number(each):  # also among those of this object, and of the rows with the same word in a field
+                yield from ((place, _float(each)) for place in [(*column, "all"), *((*column, *w, key) for w in words)])
+    elif isinstance(value, list) and len(column) < _DEEPEST:
+        yield _COUNT, len(value)
+        for each in value[:_ROWS]:
+            yield from _cells(each, (*column, "*"))
+    elif isinstance(value, str):
+        lines = value.splitlines()
+        yield from [(_COUNT, len(lines))] if len(lines) > 1 else []
+        yield from (((*column, place), each) for line in lines[:_ROWS] for place, each in enumerate(_values(line)))
+    elif _is_number(value):
+        yield column, _float(value)
 
 
 def _results(pairs: Iterable[tuple[float, float]]) -> Iterator[float]:
@@ -163,11 +131,15 @@ def _results(pairs: Iterable[tuple[float, float]]) -> Iterator[float]:
             yield from (one / other, 100 * one / other, 100 * abs(one - other) / abs(other)) if other else ()
 
 
-def _totals(columns: Iterable[list[float]]) -> Iterator[float]:
-    """Yield the sum and the average of each column."""
-    for column in columns:
-        if len(column) > 1:
-            yield from (sum(column), sum(column) / len(column))
+def _converted(unit: str, number: float) -> Iterator[tuple[float, float]]:
+    """Yield a number in the other units of its kind, each with the factor from its unit."""
+    if unit in {"°f", "f", "fahrenheit"}:
+        yield from (((sign * number - 32) / 1.8, 1 / 1.8) for sign in (1, -1))
+    elif unit in {"°c", "c", "celsius"}:
+        yield from ((sign * number * 1.8 + 32, 1.8) for sign in (1, -1))
+    elif unit in UNITS:
+        kind, factor = UNITS[unit]
+        yield from ((number * factor / each, factor / each) for same, each in UNITS.values() if same == kind)
 
 
 def _holds(ordered: list[float], number: float, within: float) -> bool:
@@ -183,16 +155,16 @@ def _tolerance(figure: Figure, number: float) -> float:
     return 0.5 * 10.0 ** (exponent if isinstance(exponent, int) else 0) * scale
 
 
-def _values(text: str) -> list[float]:
-    return [_float(each) for figure in figures_of(text) for each in figure.amounts]
-
-
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(_float(value))
+
+
+def _values(text: str) -> Iterator[float]:
+    return (_float(each) for figure in figures_of(text) for each in figure.amounts)
 
 
 def _float(number: Any) -> float:  # noqa: ANN401 - any number
     try:
         return float(number)
     except OverflowError:
-        return float("inf")
+        return inf

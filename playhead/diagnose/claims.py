@@ -16,8 +16,6 @@ from playhead.diagnose.deeds import (
     admits,
     claims_of,
     deeds_of_tool,
-    is_done,
-    is_named,
     is_ordered,
     is_question,
     sentences,
@@ -27,7 +25,7 @@ from playhead.diagnose.deeds import (
 from playhead.diagnose.vocabulary import KEY, form_of, keys_and_words, plain, sign
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable
 
     from playhead.diagnose.debrief_events import CallFacts
     from playhead.trace.types import ToolSpec
@@ -49,9 +47,7 @@ class Ledger:
 
     deeds: dict[str, frozenset[str]] = field(default_factory=dict)
     """What each tool that may have a side effect does."""
-    verbs: dict[str, frozenset[str]] = field(default_factory=dict)
-    """The verbs in their names, and what is done by tools that are named so."""
-    acts: dict[str, set[str]] = field(default_factory=dict)
+    verbs: dict[str, set[str]] = field(default_factory=dict)
     """The verbs in the name and the description of each of them."""
     calls: list[CallFacts] = field(default_factory=list)
     """Every call of a function."""
@@ -63,25 +59,21 @@ class Ledger:
     def define(self, specs: Iterable[ToolSpec]) -> None:
         """Take in tools."""
         for spec in specs:
-            if spec.read_only or spec.kind != "function":
-                continue
-            self.deeds[spec.name] = deeds_of_tool(spec.name, spec.description)
-            verbs = verbs_of(spec.name, spec.description)
-            self.acts[spec.name] = verbs | {*words_of(spec.name)}
-            for verb in verbs:
-                self.verbs[verb] = self.verbs.get(verb, frozenset()) | self.deeds[spec.name]
+            if not spec.read_only and spec.kind == "function":
+                self.deeds[spec.name] = deeds_of_tool(spec.name, spec.description)
+                self.verbs[spec.name] = {*verbs_of(spec.name, spec.description), *words_of(spec.name)}
 
     def start(self, call: CallFacts) -> None:
         """Add a call. An undeclared tool may have side effects."""
         self.calls.append(call)
         if not call.spec.read_only and call.event.tool not in self.deeds:
-            self.deeds[call.event.tool] = deeds_of_tool(call.event.tool, "")
+            self.define([call.spec])
 
     def judge(self, answer: str) -> tuple[tuple[tuple[str, Against], ...], int]:
         """Return the claims of an answer that the trace does not support, with its evidence, and the number supported."""
         answer = plain(answer[:_TEXT])
         most = _CLAIMS * _CALLS // max(len(self.calls), _CALLS)  # many calls to search: fewer claims
-        claims = list(islice(dict.fromkeys(claims_of(answer, self.verbs)), most or 1))
+        claims = list(islice(dict.fromkeys(claims_of(answer)), most or 1))
         found = [(claim.sentence, against) for claim in claims if (against := self._against(claim, answer)) is not None]
         if not found and (unsaid := self._unsaid(answer)) is not None:
             found = [(answer, unsaid)]
@@ -119,7 +111,7 @@ class Ledger:
         return bool(tools) or (not self._succeeded() and ordered)
 
     def _is_ordered(self, tool: str) -> bool:
-        return is_ordered(self.acts.get(tool, set()), self.deeds[tool], self.user_text)
+        return is_ordered(self.verbs[tool], self.deeds[tool], self.user_text)
 
     def _has_support(self, claim: Claim) -> bool:
         """Return whether a successful call can have done the claimed action."""
@@ -128,10 +120,8 @@ class Ledger:
 
     def _is_report(self, claim: Claim) -> bool:
         """Return whether the answer may only report what a result says, or what the user asked about."""
-        said = [call.words for call in self.calls if call.ok and call.words.failure is None]
-        return not claim.own and (
-            is_question(self.user_text) or any(not words.is_whole or is_done(claim, words.text) for words in said)
-        )
+        said = (call.words for call in self.calls if call.ok and call.reported is None)
+        return not claim.own and (is_question(self.user_text) or any(claim.word in words for words in said))
 
     def _echoes(self, text: str, failed: CallFacts) -> bool:
         """Return whether a text repeats words that occur only in the call's failure."""
@@ -143,13 +133,11 @@ class Ledger:
         return [tool for tool, deeds in self.deeds.items() if deeds & claim.deeds]
 
     def _succeeded(self) -> list[CallFacts]:
-        return [call for call in self.calls if not call.spec.read_only and call.ok and call.words.failure is None]
+        return [call for call in self.calls if not call.spec.read_only and call.ok and call.reported is None]
 
     def _failed(self) -> list[CallFacts]:
         return [
-            call
-            for call in self.calls
-            if not call.spec.read_only and (call.ok is False or call.words.failure is not None)
+            call for call in self.calls if not call.spec.read_only and (call.ok is False or call.reported is not None)
         ]
 
     def _absence(self, tools: list[str]) -> Against:
@@ -165,56 +153,20 @@ def _failure(call: CallFacts) -> str:
 
 # --- stated reasons ----------------------------------------------------------------------------------------------------
 
-_LABELS: Final = frozenset({"id", "number", "no", "nr", "key", "code", "ref", "name", "value"})
+_LABELS: Final = frozenset({"id", "number", "key", "code", "ref", "name", "value"})
+"""Words of parameters that do not say what they identify."""
 
 
-def contradiction(reason: str, spec: ToolSpec, arguments: object, tools: Mapping[str, ToolSpec]) -> str | None:
-    """Return how a call or one of its arguments contradicts its stated reason; None if neither does."""
-    reason = reason.lower()
-    return _other_tool(reason, spec, tools) or next(_other_values(reason, spec, arguments), None)
-
-
-def _other_values(reason: str, spec: ToolSpec, arguments: object) -> Iterator[str]:
-    values = (
-        {str(name): each for name, each in arguments.items() if isinstance(each, str | int | float)}
-        if isinstance(arguments, dict)
-        else {}
-    )
-    said = [key for key in KEY.findall(reason) if not any(_same(key, value) for value in values.values())]
+def contradiction(reason: str, spec: ToolSpec, arguments: object) -> str | None:
+    """Return which identifier a stated reason gives for a parameter, where the call has another one; None for none."""
+    given = arguments.items() if isinstance(arguments, dict) else ()
+    values = {str(name): value for name, value in given if isinstance(value, str | int | float)}
     for name, value in values.items():
-        if isinstance(value, bool) or len(str(value)) > 60 or any(_same(key, value) for key in KEY.findall(reason)):  # noqa: PLR2004 - a text
+        words = "|".join(word for word in words_of(name) if word not in _LABELS and len(word) > 2)  # noqa: PLR2004 - "to"
+        labelled = rf"\b(?:{words or '(?!)'})s?(?: (?:id|no\.?|nr\.?|number))?[\s:#]*({KEY.pattern})"
+        said = re.search(labelled, reason.lower())
+        if said is None or any(said[1] in str(each).lower() for each in values.values()):
             continue
-        forms = {form_of(key) for key in KEY.findall(str(value).lower())}
-        for key in said:
-            if form_of(key) in forms and (_is_labelled(key, name, reason) or form_of(key) == "@"):
-                yield f"the reason for {spec.name} says {key}; the call has {name}={value!r}"
-
-
-def _same(key: str, value: str | float) -> bool:
-    return key in str(value).lower()
-
-
-def _is_labelled(key: str, parameter: str, reason: str) -> bool:
-    words = "|".join(re.escape(word) for word in words_of(parameter) if word not in _LABELS and len(word) > 2)  # noqa: PLR2004 - "to", "in"
-    label = rf"\b(?:{words})s?(?: (?:id|no\.?|nr\.?|number))?[\s:#]*"
-    return bool(words) and re.search(rf"{label}{re.escape(key)}\b", reason) is not None
-
-
-def _other_tool(reason: str, spec: ToolSpec, tools: Mapping[str, ToolSpec]) -> str | None:
-    """Return a message if the reason for a call with a side effect names another tool and not this one."""
-    if spec.read_only or is_named(deeds_of_tool(spec.name, spec.description), reason):
-        return None
-    own = set(words_of(spec.name))
-    for other in tools.values():
-        words = set(words_of(other.name))
-        if (
-            len(words) > 1
-            and all(_has(reason, word) for word in words)
-            and not any(_has(reason, word) for word in own - words)
-        ):
-            return f"the reason for {spec.name} speaks of what {other.name} does"
+        if form_of(said[1]) in map(form_of, KEY.findall(str(value).lower())):
+            return f"the reason for {spec.name} says {said[1]}; the call has {name}={value!r}"
     return None
-
-
-def _has(reason: str, word: str) -> bool:
-    return re.search(rf"\b{re.escape(word.removesuffix('e'))}", reason) is not None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose.debrief_model import Author, Entry, PathStep, Reason, SectionName
 from playhead.diagnose.parts import LONG, at, short
@@ -12,10 +12,9 @@ from playhead.diagnose.summaries import arguments, summarise
 from playhead.diagnose.vocabulary import plain, sign
 from playhead.trace import events as e
 from playhead.trace.types import Rationale
+from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from playhead.trace.line import Record
     from playhead.trace.types import ToolSpec
 
@@ -107,16 +106,6 @@ def _place(event: e.EventBase) -> tuple[SectionName, Author] | None:
 # --- calls -------------------------------------------------------------------------------------------------------------
 
 
-class CallWords(NamedTuple):
-    """The arguments and the result of a call as text, in lower case."""
-
-    text: str = ""
-    is_whole: bool = True
-    """Whether the texts are complete."""
-    failure: str | None = None
-    """The problem that a returned result reports."""
-
-
 @dataclass(slots=True)
 class CallFacts:
     """One call, without its result."""
@@ -135,8 +124,10 @@ class CallFacts:
     """The end of the call, without the result."""
     digest: int = 0
     """Differs for different results."""
-    words: CallWords = field(default_factory=CallWords)
-    """The words of the call and its result, shortened."""
+    words: str = ""
+    """The arguments and the result as text, in lower case, shortened."""
+    reported: str | None = None
+    """The problem that a returned result reports."""
 
     @property
     def ok(self) -> bool | None:
@@ -157,7 +148,7 @@ class CallFacts:
     def failure(self) -> str:
         """The problem, in the words of its result or error; empty for none."""
         error = self.end.error if self.end else None
-        return self.words.failure or (short(error.message or error.type) if error else "")
+        return self.reported or (short(error.message or error.type) if error else "")
 
     def step(self, repaired: dict[str, list[str]]) -> PathStep:
         """Return it as a step of a path; `repaired` lists what was repaired, by call."""
@@ -177,31 +168,11 @@ class CallFacts:
         )
 
     def complete(self, event: e.ToolCallCompleted, result: str) -> None:
-        """Add its end, keeping only the digest and the words of the result."""
+        """Add its end, keeping only the digest and the beginning of the result."""
         self.end = event.model_copy(update={"result": None})
         self.digest = hash(result)
-        self.words = call_words(self.event.args, event.result, ok=event.ok)
-
-
-def call_words(arguments: object, result: object, *, ok: bool) -> CallWords:
-    """Return the words of a call."""
-    text = " ".join((*_scalars(arguments), *(_scalars(result) if ok else ())))
-    return CallWords(text[:_LONGEST].lower(), len(text) <= _LONGEST, _failure_in(result) if ok else None)
-
-
-def _scalars(value: Any, depth: int = 0) -> Iterator[str]:  # noqa: ANN401 - JSON
-    """Yield the names and values of a JSON value, without those that are false or null."""
-    if value is None or value is False or depth > 10:  # noqa: PLR2004 - no result is read deeper
-        return
-    if isinstance(value, dict):
-        for name, each in value.items():
-            yield from [str(name).replace("_", " ")] if each is not None and each is not False else []
-            yield from _scalars(each, depth + 1)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _scalars(each, depth + 1)
-    else:
-        yield str(value)
+        self.words = f"{as_text(self.event.args)} {result}"[:_LONGEST].lower()
+        self.reported = _failure_in(event.result) if event.ok else None
 
 
 def _failure_in(result: object) -> str | None:
@@ -221,4 +192,4 @@ def _failure_in(result: object) -> str | None:
 
 def _says_failure(state: str) -> bool:
     said = sign("idle").sub(" ", plain(state.strip().replace("_", " ")))
-    return bool(sign("failure").search(said) or sign("not").match(said) or sign("wrong").search(said))
+    return bool(sign("failure").search(said) or sign("not").match(said))

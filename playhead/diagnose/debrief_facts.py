@@ -73,7 +73,7 @@ class AgentFacts:
         expected = self.asked_for_reasons and spec.kind != "meta" and event.source != "tool"
         call = CallFacts(record, event, spec, expected, writes_before)
         if event.rationale is not None and spec.kind != "meta":
-            call.contradiction = contradiction(event.rationale.why, spec, event.args, self.tools)
+            call.contradiction = contradiction(event.rationale.why, spec, event.args)
         self.calls.append(call)
         self.by_id[event.call_id] = call
         return call
