@@ -15,7 +15,7 @@ from playhead.kernel.models import resolve_model
 from playhead.kernel.models.adapter import provider_of
 from playhead.kernel.strategies.base import strategy_of
 from playhead.replay.cast import NO_ADAPTER, live_texts
-from playhead.replay.prefix_follower import different_fields
+from playhead.replay.prefix_world import different_fields
 from playhead.replay.redacted import Rebinding, require_parameters, require_whole
 
 if TYPE_CHECKING:

@@ -295,10 +295,7 @@ class ReplayWorld(World):
         return why
 
     def fallbacks_for(
-        self,
-        owner: str,  # noqa: ARG002
-        infos: Sequence[FallbackInfo],  # noqa: ARG002
-        models: Sequence[Model],  # noqa: ARG002
+        self, owner: str, infos: Sequence[FallbackInfo], models: Sequence[Model]
     ) -> list[tuple[FallbackInfo, Model]]:
         """Return no fallbacks: a replay tests the model that it names, and stops if that model does not answer."""
         return []

@@ -44,15 +44,13 @@ class FrozenWorld(World):
         self._passed = passed
         self._tools_from_code = tools_from_code
         self._facts = facts_of(recording)
-        self._calls: dict[tuple[str, int | None, int], RecordedCall] = {}
-        self._approvals = {
-            (record.owner, record.event.call_id)
-            for record in recording.records
-            if isinstance(record.event, ApprovalRequested)
+        self._calls = {
+            (name, call.iteration, call.started.position): call
+            for name, owner in recording.owners.items()
+            for call in owner.calls.values()
         }
-        for owner in recording.owners.values():
-            for call in owner.calls.values():
-                self._calls[owner.owner, call.iteration, call.started.position] = call
+        asked = ((record.owner, record.event) for record in recording.records)
+        self._approvals = {(name, each.call_id) for name, each in asked if isinstance(each, ApprovalRequested)}
         self.races = Races(recording)
         self._inside: dict[str, list[EventBase]] = defaultdict(list)
         for name, scope in self.races.inside.items():
@@ -70,10 +68,7 @@ class FrozenWorld(World):
         return self.answers_of(owner, model.name)
 
     def fallbacks_for(
-        self,
-        owner: str,
-        infos: Sequence[FallbackInfo],
-        models: Sequence[Model],  # noqa: ARG002
+        self, owner: str, infos: Sequence[FallbackInfo], models: Sequence[Model]
     ) -> list[tuple[FallbackInfo, Model]]:
         """Return the recorded answers of this owner's fallback models, under their names."""
         return [(info, self.answers_of(owner, info.model)) for info in infos]
@@ -96,12 +91,12 @@ class FrozenWorld(World):
         hooks = RecordedHooks(recorded, self._passed)
         return joined(None if hooks.idle else hooks, made_again(session.header.hooks).hooks())
 
-    def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:  # noqa: ARG002
+    def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:
         """Return guards that repeat the recorded effects of this owner's killswitches."""
         recorded = self.recording.owners.get(session.owner)
         return () if recorded is None else recorded_guards(session, recorded, self._inside)
 
-    async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:  # noqa: ARG002
+    async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:
         """Return the next recorded answer to this question."""
         answers = self._facts[owner, name, key]
         if not answers:

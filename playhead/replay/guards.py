@@ -96,19 +96,19 @@ class RecordedGuard(Guard):
                 request = with_output_cap(request, event.output_cap)
         return self._outcomes.get(("request", request.number, request.attempt)) or request
 
-    def admitted(self, session: Session, request: Request) -> tuple[e.BudgetReserved, ...]:  # noqa: ARG002
+    def admitted(self, session: Session, request: Request) -> tuple[e.BudgetReserved, ...]:
         """Return the recorded reservations."""
         return tuple(self._outcomes.get(("reserved", request.number, request.attempt), ()))
 
-    def admit_call(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> Stop | Terminate | Refuse | None:  # noqa: ARG002
+    def admit_call(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> Stop | Terminate | Refuse | None:
         """Refuse or stop the call if it was refused or stopped in the recording."""
         return self._outcomes.get(("call", planned.call.id))
 
-    def wants_approval(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> bool:  # noqa: ARG002
+    def wants_approval(self, session: Session, planned: PlannedCall, spec: ToolSpec) -> bool:
         """Return whether the switch required approval of this call."""
         return ("wants", planned.call.id) in self._outcomes
 
-    def denied(self, session: Session, planned: PlannedCall, why: str) -> Stop | Terminate | None:  # noqa: ARG002
+    def denied(self, session: Session, planned: PlannedCall, why: str) -> Stop | Terminate | None:
         """End the agent if the recorded switch did."""
         return self._outcomes.get(("approval", planned.call.id))
 

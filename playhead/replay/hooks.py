@@ -86,12 +86,7 @@ class RecordedHooks(Hooks):
         return tag in self.tags or self._passed is not None
 
     async def offer(
-        self,
-        session: Session,
-        tag: str,
-        payload: Payload,
-        key: str,
-        details: Mapping[str, Any],  # noqa: ARG002
+        self, session: Session, tag: str, payload: Payload, key: str, details: Mapping[str, Any]
     ) -> Payload:
         """Return the payload as the hooks changed it."""
         if self._passed is not None:
@@ -108,7 +103,7 @@ class RecordedHooks(Hooks):
             payload = changed
         return payload
 
-    def made(self, session: Session, tag: str, payload: Payload, key: str) -> Made:  # noqa: ARG002
+    def made(self, session: Session, tag: str, payload: Payload, key: str) -> Made:
         """Return the recorded changes at this place, for any payload; the result is compared with the recording."""
         return self._made.pop((tag, key), ())
 
@@ -117,12 +112,7 @@ class RecordedHooks(Hooks):
         return phase in self._phases
 
     async def ask(
-        self,
-        session: Session,
-        phase: PhaseName,
-        timing: Timing,
-        state: KernelState,
-        error: Exception | None = None,  # noqa: ARG002
+        self, session: Session, phase: PhaseName, timing: Timing, state: KernelState, error: Exception | None = None
     ) -> Said | None:
         """Return the recorded answer at this phase."""
         fired = self._fired.get((f"{timing} {phase}", session.iteration))
@@ -137,7 +127,7 @@ class RecordedHooks(Hooks):
                 return said
         return None
 
-    def is_said(self, session: Session, said: Said, phase: PhaseName, timing: Timing) -> bool:  # noqa: ARG002
+    def is_said(self, session: Session, said: Said, phase: PhaseName, timing: Timing) -> bool:
         """Return whether the recorded answer applies here."""
         return True
 

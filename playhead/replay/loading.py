@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from playhead.compose.contexts import HOOK
 from playhead.diagnose.recording import read_recording
@@ -27,18 +27,13 @@ def require_sound(recording: Recording) -> None:
     Raises:
         NotReplayableError: the file is damaged.
     """
+    header, name = recording.header, recording.path.name
     if recording.status == "damaged":
         first = next(problem for problem in recording.problems if problem.kind != "truncated")
-        raise NotReplayableError(
-            f"{recording.path.name} is not what was written ({first}); a replay of it would prove nothing. "
-            f"See: playhead check {recording.path}"
-        )
-    header = recording.header
+        raise NotReplayableError(f"{name} is not what was written ({first}). See: playhead check {recording.path}")
     if header.replay_mode == "fork":
-        raise NotReplayableError(
-            f"{recording.run_id} is a fork of {header.replay_of}, whose agent changed at turn {header.overrides.get('at')}: no one "
-            f"agent repeats it. Fork {header.replay_of} again"
-        )
+        at, origin = header.overrides.get("at"), header.replay_of
+        raise NotReplayableError(f"{recording.run_id} is a fork of {origin} at turn {at}: fork {origin} again")
 
 
 def require_own(recording: Recording, what: str) -> None:
@@ -49,15 +44,14 @@ def require_own(recording: Recording, what: str) -> None:
     """
     for owner in recording.owners.values():
         if any(each.requested.purpose == HOOK for each in owner.exchanges):
-            raise NotReplayableError(
-                f"a hook of {owner.owner} asked the model when {recording.run_id} was recorded, and only its code could ask again. "
-                "The model can be asked again, with the tools frozen and agent= for the hook: playhead replay"
-            )
+            why = f"a hook of {owner.owner} asked the model when {recording.run_id} was recorded, and only its code could again"
+            raise NotReplayableError(f"{why}. {REPLAY} and agent= for the hook: playhead replay")
     if recording.header.imported is not None:
-        raise NotReplayableError(
-            f"{recording.run_id} was imported from {recording.header.imported.format}: another program ran it, so {what}. "
-            "Its model can be asked again, with its tools frozen: playhead replay"
-        )
+        why = f"{recording.run_id} was imported from {recording.header.imported.format}: another program ran it, so {what}"
+        raise NotReplayableError(f"{why}. {REPLAY}: playhead replay")
+
+
+REPLAY: Final = "Its model can be asked again, with its tools frozen"
 
 
 def require_no_program(recording: Recording) -> None:
@@ -70,7 +64,7 @@ def require_no_program(recording: Recording) -> None:
     if header.strategy == "program":
         name = header.strategy_settings.get("function")
         raise NotReplayableError(
-            f"{recording.run_id} is a run of the program {name}: pass the function itself, program= (--program {name})"
+            f"{recording.run_id} is a run of the program {name}: pass it, program= (--program {name})"
         )
 
 
@@ -83,6 +77,5 @@ def require_replayable(recording: Recording) -> None:
     imported = recording.header.imported
     if imported is not None and imported.replayability == "not":
         why = "; ".join(imported.reasons) or "its header does not say that it can be"
-        raise NotReplayableError(
-            f"{recording.run_id}, imported from {imported.format}, cannot be replayed: {why}. Export it again with its content"
-        )
+        what = f"{recording.run_id}, imported from {imported.format},"
+        raise NotReplayableError(f"{what} cannot be replayed: {why}. Export it again with its content")

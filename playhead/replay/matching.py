@@ -153,10 +153,9 @@ class Matcher:
         alike = [[call for call in each if _is_fresh(call, now)] for each in self._same_key(asked, place)]
         for one, other in ((each[0], other) for each in alike for other in each):
             if other.started.args_hash != one.started.args_hash and not _same_answer(one, other):
-                raise AmbiguousResultError(
-                    f"{asked.started.tool}: by its key ({', '.join(_key(asked))}) the call is the same as events {one.seq} and "
-                    f"{other.seq} of the recording, which were answered differently; nothing says which is right"
-                )
+                key, events = ", ".join(_key(asked)), f"{one.seq} and {other.seq}"
+                why = f"by its key ({key}) the call is the same as events {events} of the recording"
+                raise AmbiguousResultError(f"{asked.started.tool}: {why}, which were answered differently")
         return [call for each in alike for call in list(filter(self._is_left, each))[:1]]
 
     def _stale(self, asked: Call, place: Place) -> Match | None:
@@ -296,12 +295,8 @@ def _looks_same(call: Call, asked: Call) -> bool:
 
 
 def _same_answer(one: Call, other: Call) -> bool:
-    return _answer(one) == _answer(other)
-
-
-def _answer(call: Call) -> object:
-    done = call.completed
-    return None if done is None else (done.ok, done.result, done.error, done.ended)
+    fields = ("ok", "result", "error", "ended")
+    return all(getattr(one.completed, name, None) == getattr(other.completed, name, None) for name in fields)
 
 
 def _key(asked: Call) -> tuple[str, ...]:
@@ -323,39 +318,29 @@ COMPARED_CALLS: Final = 100
 
 def describe_miss(context: ToolContext, arguments: JsonValue, recorded: Iterable[RecordedCall]) -> str:
     """Return the reason why a call has no recorded result, with the nearest recorded call and the difference."""
-    calls = list(islice(recorded, COMPARED_CALLS))
-    asked = name_call(context, arguments)
+    calls, asked = list(islice(recorded, COMPARED_CALLS)), name_call(context, arguments)
     if not calls:
         return f"{asked}; the recording holds no call of {context.owner}"
-    near = max(calls, key=lambda call: _likeness(context, arguments, call))
-    return f"{asked}; the nearest recorded call is {near.started.tool} (event {near.seq}): {_difference(context, arguments, near)}"
+
+    def likeness(call: RecordedCall) -> tuple[bool, float, bool]:
+        then, now = (_text(each)[:COMPARED] for each in (call.started.args, arguments))
+        alike = SequenceMatcher(None, then, now).quick_ratio()
+        return call.started.tool == context.tool, alike, call.iteration == context.iteration
+
+    near = max(calls, key=likeness)
+    then = {"tool": near.started.tool, "turn": near.iteration, "place": near.started.position}
+    now = {"tool": context.tool, "turn": context.iteration, "place": context.position}
+    differing = [f"{name} {then[name]!r} instead of {now[name]!r}" for name in then if then[name] != now[name]]
+    if near.started.args != arguments:
+        differing.append(f"arguments {_short(near.started.args)}")
+    what = ", ".join(differing) or "it has been served already"
+    return f"{asked}; the nearest recorded call is {near.started.tool} (event {near.seq}): {what}"
 
 
 def name_call(context: ToolContext, arguments: JsonValue) -> str:
     """Return a description of the call and its place."""
     place = f"turn {context.iteration}, place {context.position}"
     return f"{context.owner} calls {context.tool}({_short(arguments)}) in {place}"
-
-
-def _likeness(context: ToolContext, arguments: JsonValue, call: RecordedCall) -> tuple[bool, float, bool]:
-    likeness = SequenceMatcher(None, _text(call.started.args)[:COMPARED], _text(arguments)[:COMPARED]).quick_ratio()
-    return call.started.tool == context.tool, likeness, call.iteration == context.iteration
-
-
-def _difference(context: ToolContext, arguments: JsonValue, call: RecordedCall) -> str:
-    started = call.started
-    found = [
-        f"{name} {was!r} instead of {now!r}"
-        for name, was, now in (
-            ("tool", started.tool, context.tool),
-            ("turn", call.iteration, context.iteration),
-            ("place", started.position, context.position),
-        )
-        if was != now
-    ]
-    if started.args != arguments:
-        found.append(f"arguments {_short(started.args)}")
-    return ", ".join(found) or "it has been served already"
 
 
 def _short(value: JsonValue) -> str:

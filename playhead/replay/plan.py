@@ -17,15 +17,15 @@ from playhead.replay.calls import Past, read_past
 from playhead.replay.cast import Cast, live_texts
 from playhead.replay.loading import require_no_program, require_replayable, require_sound
 from playhead.replay.matching import says_tools
-from playhead.replay.overrides import ToolFault
 from playhead.replay.redacted import Rebinding, markers_in, require_parameters, require_whole
 from playhead.replay.serving import OnMissing, checked_policy
 from playhead.trace.events import ToolsDefined
 from playhead.trace.owners import agent_path
-from playhead.trace.types import ToolSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
+
+    from pydantic import BaseModel
 
     from playhead.agent.agent import Agent
     from playhead.agent.options import TraceTo
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from playhead.replay.overrides import Overrides
     from playhead.trace.line import Record
     from playhead.trace.recorder import OnRecord
-    from playhead.trace.types import AgentHeader, Content
+    from playhead.trace.types import AgentHeader, Content, ToolSpec
 
 
 class ReplayOptions(TypedDict, total=False):
@@ -96,9 +96,7 @@ def make_plan(recording: Recording, overrides: Overrides, options: ReplayOptions
         _require_enough(recording)
     code = {} if agent is None else _specs_of(agent.tools)
     if read_only and agent is not None:
-        raise UsageError(
-            "read_only= is for tools without code; agent= brings code, which declares it: @tool(read_only=True)"
-        )
+        raise UsageError("read_only= is for tools without code; with agent= their code declares it")
     declared = _with_read_only(recording, read_only)
     past = read_past(rebinding.restored_recording(declared), code)
     cast = Cast(recording, past.inside, overrides, agent, options.get("api_base"))
@@ -135,17 +133,15 @@ def _live_texts(cast: Cast, header: AgentHeader, specs: Iterable[ToolSpec], task
 
 def _require_known_tools(changes: Overrides, on_missing: OnMissing, specs: Iterable[Mapping[str, ToolSpec]]) -> None:
     known = {spec.name for each in specs for spec in each.values() if spec.kind != "meta"}
-    for result in changes.of_calls:
-        if result.tool not in known:
-            raise UsageError(
-                f"{'tool_faults' if isinstance(result, ToolFault) else 'tool_results'}: the recording has no tool {result.tool!r}.{nearest(result.tool, known)}"
-            )
-    for name in {*changes.tools, *(name for each in changes.agents.values() for name in each.tools)}:
+    named = {
+        "tool_results": [each.tool for each in changes.tool_results],
+        "tool_faults": [each.tool for each in changes.tool_faults],
+        "tools": [*changes.tools, *(name for each in changes.agents.values() for name in each.tools)],
+        "on_missing": list(on_missing) if isinstance(on_missing, Mapping) else [],
+    }
+    for field, name in ((field, name) for field, names in named.items() for name in names):
         if name not in known:
-            raise UsageError(f"tools: the recording has no tool {name!r}.{nearest(name, known)}")
-    for name in on_missing if isinstance(on_missing, Mapping) else ():
-        if name not in known:
-            raise UsageError(f"on_missing: there is no tool {name!r}.{nearest(str(name), known)}")
+            raise UsageError(f"{field}: the recording has no tool {name!r}.{nearest(str(name), known)}")
 
 
 def _require_enough(recording: Recording) -> None:
@@ -215,10 +211,9 @@ def _of_results(past: Past) -> Iterator[str]:
 
 
 def _of_code(recorded: AgentHeader, given: AgentHeader) -> Iterator[str]:
-    differing = [name for name in recorded.__class__.model_fields if getattr(recorded, name) != getattr(given, name)]
-    differing = [name for name in differing if name not in ("prices", "model", "sources")]
-    if differing:
-        yield f"agent= is not the agent that was recorded: {', '.join(differing)}"
+    fields = [name for name in differing(recorded, given) if name not in ("prices", "model", "sources")]
+    if fields:
+        yield f"agent= is not the agent that was recorded: {', '.join(fields)}"
 
 
 def _with_read_only(recording: Recording, names: Collection[str]) -> Recording:
@@ -232,11 +227,12 @@ def _with_read_only(recording: Recording, names: Collection[str]) -> Recording:
     specs = (spec for owner in recording.owners.values() for spec in owner.own_tools.values())
     writes = {spec.name: spec.writes for spec in specs if spec.kind == "function"}
     for name in names:
-        problem = f"the recording has no tool function {name!r}.{nearest(str(name), writes)}"
-        if name in list(writes):
-            problem = f"{name} is recorded as a tool that writes {', '.join(writes[name] or ())}"
-        if name not in list(writes) or writes[name]:
-            raise UsageError(f"read_only (--read-only): {problem}")
+        if name not in list(writes):
+            hint = nearest(str(name), writes)
+            raise UsageError(f"read_only (--read-only): the recording has no tool function {name!r}.{hint}")
+        if writes[name]:
+            what = ", ".join(writes[name] or ())
+            raise UsageError(f"read_only (--read-only): {name} is recorded as a tool that writes {what}")
     return replace(recording, records=tuple(_declaring(each, names) for each in recording.records))
 
 
@@ -261,20 +257,18 @@ def _specs_of(tools: Mapping[str, Tool], path: str = "root") -> dict[str, dict[s
 
 def _changed_tools(recording: Recording, code: Mapping[str, Mapping[str, ToolSpec]]) -> Iterator[str]:
     """Yield a note for each tool whose code differs from the recorded tool."""
-    said: set[str] = set()
-    for owner, recorded in recording.owners.items():
-        path = agent_path(owner)
-        now = code.get(path)
-        if now is None or path in said or not recorded.own_tools:
-            continue
-        said.add(path)
-        then = {spec.name: spec for spec in recorded.own_tools.values()}
+    recorded = {agent_path(name): owner for name, owner in reversed(recording.owners.items()) if owner.own_tools}
+    for path in sorted(recorded.keys() & code.keys()):
+        then, now = {spec.name: spec for spec in recorded[path].own_tools.values()}, code[path]
         of = "" if path == "root" else f" of {path}"
         for name in sorted({*then, *now}):
             if name not in then or name not in now:
                 yield f"the tool {name}{of} is {'new in the code' if name in now else 'not in the code any more'}"
             elif then[name] != now[name]:
-                fields = [
-                    each for each in ToolSpec.model_fields if getattr(then[name], each) != getattr(now[name], each)
-                ]
-                yield f"the tool {name}{of} is not the one that was recorded: another {', '.join(fields)}"
+                fields = ", ".join(differing(then[name], now[name]))
+                yield f"the tool {name}{of} is not the one that was recorded: another {fields}"
+
+
+def differing(then: BaseModel, now: BaseModel) -> list[str]:
+    """Return the fields in which two headers, or two tools, differ."""
+    return [name for name in type(then).model_fields if getattr(then, name) != getattr(now, name)]

@@ -135,23 +135,21 @@ def caught_up(recording: Recording) -> bool:
 def _require_resumable(recording: Recording) -> None:
     header, ending = recording.header, recording.ending
     if header.replay_of is not None:
-        raise NotReplayableError(
-            f"{recording.run_id} is a replay of {header.replay_of}: its tools never ran, so there is nothing to go on with"
-        )
+        raise NotReplayableError(f"{recording.run_id} is a replay of {header.replay_of}, whose tools never ran")
     if header.chat is not None:
         raise NotReplayableError(f"{recording.run_id} is a turn of a chat: resume the chat, and send the message again")
     if header.resumed_from is not None and not caught_up(recording):
+        before = header.resumed_from
         raise NotReplayableError(
-            f"{recording.run_id} continues {header.resumed_from} and had not caught up with it: nothing of it was live, and "
-            f"it does not hold all that was done. Resume {header.resumed_from}"
+            f"{recording.run_id} had not caught up with {before}, which it continues. Resume {before}"
         )
-    if ending is None or ending.terminated_by in FROM_OUTSIDE | AT_A_LIMIT:
-        return
-    known = ", ".join(sorted(FROM_OUTSIDE | AT_A_LIMIT))
-    why = f"it ended by {ending.terminated_by}; a run can be resumed that died, or ended by one of {known}"
-    if ending.terminated_by in ANSWERED:
-        why = "it has its answer"
-    raise NotReplayableError(f"{recording.run_id} is over: {why}. To run it again, use replay, or run the task anew")
+    if ending is not None and ending.terminated_by not in FROM_OUTSIDE | AT_A_LIMIT:
+        known = ", ".join(sorted(FROM_OUTSIDE | AT_A_LIMIT))
+        why = f"it ended by {ending.terminated_by}; a run can be resumed that died, or ended by one of {known}"
+        why = "it has its answer" if ending.terminated_by in ANSWERED else why
+        raise NotReplayableError(
+            f"{recording.run_id} is over: {why}. To run it again, use replay, or run the task anew"
+        )
 
 
 def without_end(recording: Recording) -> Iterator[Record]:
@@ -176,10 +174,7 @@ def without_end(recording: Recording) -> Iterator[Record]:
         event = record.event
         ended = isinstance(event, e.KillswitchFired) and (event.ends or record.owner) in unfinished
         if ended and recording.ending is not None:  # the switch fires again because its ending was removed
-            raise NotReplayableError(
-                f"a killswitch ended {recording.run_id} while something else of it went on, so there is no one point to resume "
-                "from"
-            )
+            raise NotReplayableError(f"a killswitch ended {recording.run_id} while others of its agents went on")
         yield record
 
 
@@ -227,14 +222,13 @@ class UnresolvedCall:
     key: str
     """The key for `unresolved=`: the id, or owner and id if two calls have the same id."""
     inside: tuple[str, ...] = ()
-    """Calls of its body that may have side effects, and their outcomes. If the call runs again, it repeats them."""
+    """Calls of its body that may have side effects. If the call runs again, it repeats them."""
 
     def __str__(self) -> str:
         """Return the information needed to find out what happened."""
-        shown = (
-            f"{self.tool}({_shown(self.arguments)}), call {self.key!r} of {self.owner}, line {self.line} of the trace"
-        )
-        return shown + "".join(f"\n    its body had called {each}" for each in self.inside)
+        where = f"call {self.key!r} of {self.owner}, line {self.line} of the trace"
+        inside = "".join(f"\n    its body had called {each}" for each in self.inside)
+        return f"{self.tool}({_shown(self.arguments)}), {where}{inside}"
 
 
 def resolve(prefix: Prefix, given: Mapping[str, Any] | None) -> Prefix:
@@ -244,79 +238,61 @@ def resolve(prefix: Prefix, given: Mapping[str, Any] | None) -> Prefix:
         UnresolvedCallError: the outcome of such a call is missing.
         UsageError: an outcome is stated for another call, or is not valid.
     """
-    left = {call.key: call for call in unresolved_calls(prefix)}
-    known = {**left, **{f"{call.owner} {call.call_id}": call for call in left.values()}}
-    answers: list[Record] = []
-    for key, answer in dict(given or {}).items():
-        call = known.get(key)
-        if call is None:
-            raise UsageError(f"unresolved: no call {key!r} waits for a word of yours.{nearest(str(key), known)}")
-        answers += _answer(prefix, call, answer)
-        left.pop(call.key, None)
+    calls, answers = {call.key: call for call in unresolved_calls(prefix)}, list[Record]()
+    given = {str(key).removeprefix("root "): answer for key, answer in dict(given or {}).items()}
+    for key, answer in given.items():
+        if key not in calls:
+            raise UsageError(f"unresolved: no call {key!r} waits for a word of yours.{nearest(key, calls)}")
+        answers += _answer(prefix, calls[key], answer)
+    left = tuple(call for key, call in calls.items() if key not in given)
     if left:
-        calls = tuple(left.values())
-        raise UnresolvedCallError(_message(prefix, calls), calls)
+        raise UnresolvedCallError(_message(prefix, left), left)
     return answered_part(replace(prefix.whole, records=(*prefix.whole.records, *answers)), prefix.lines)
 
 
 def unresolved_calls(prefix: Prefix) -> list[UnresolvedCall]:
     """Return the calls that may have had their side effect, which only the caller can find out."""
-    opened = sorted(prefix.open_calls.items(), key=lambda each: each[1].seq)
-    found = [(prefix.whole.owners[name], call) for (name, _), call in opened]
-    found = [(owner, call) for owner, call in found if _may_have_acted(prefix, owner, call)]
-    ids = [call.started.call_id for _, call in found]
-    return [
-        UnresolvedCall(
-            owner.owner,
-            call.started.call_id,
-            call.started.tool,
-            call.started.args,
-            prefix.lines[call.seq],
-            call.started.call_id if ids.count(call.started.call_id) == 1 else f"{owner.owner} {call.started.call_id}",
-            _inside(prefix, owner, call),
-        )
-        for owner, call in found
-    ]
+    found = list[UnresolvedCall]()
+    for (name, call_id), call in sorted(prefix.open_calls.items(), key=lambda each: each[1].seq):
+        inside, key = _inside(prefix, name, call), call_id if name == "root" else f"{name} {call_id}"
+        if _may_have_acted(prefix, name, call, inside):
+            tool, args = call.started.tool, call.started.args
+            found.append(UnresolvedCall(name, call_id, tool, args, prefix.lines[call.seq], key, inside))
+    return found
 
 
-def _inside(prefix: Prefix, owner: OwnerRecording, call: RecordedCall) -> tuple[str, ...]:
+def _inside(prefix: Prefix, owner: str, call: RecordedCall) -> tuple[str, ...]:
     """Return the calls with side effects that a call's body made."""
-    started = [(each.owner, each.event) for each in prefix.body_of(owner.owner, call)]
-    return tuple(
-        f"{event.tool}({_shown(event.args)}), which {_ended(prefix, name, event.call_id)}"
-        for name, event in started
-        if isinstance(event, e.ToolCallStarted)
-        and (spec := prefix.spec(name, event.tool)) is not None
-        and spec.kind == "function"
-        and not spec.read_only
-    )
-
-
-def _ended(prefix: Prefix, owner: str, call_id: str) -> str:
-    completed = prefix.whole.owners[owner].calls[call_id].completed
-    if completed is None or completed.ended == "cancelled":
-        return "was not answered"
-    return "returned" if completed.ok else "failed"
+    found = list[str]()
+    for each in prefix.body_of(owner, call):
+        if isinstance(each.event, e.ToolCallStarted):
+            spec = prefix.spec(each.owner, each.event.tool)
+            if spec is not None and spec.kind == "function" and not spec.read_only:
+                found.append(f"{each.event.tool}({_shown(each.event.args)})")
+    return tuple(found)
 
 
 def _shown(arguments: JsonValue) -> str:
-    text = json.dumps(arguments, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return shortened(json.dumps(arguments, ensure_ascii=False, sort_keys=True, separators=(",", ":")))
+
+
+def shortened(text: str) -> str:
+    """Return a text as it fits into a message."""
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
-def _may_have_acted(prefix: Prefix, owner: OwnerRecording, call: RecordedCall) -> bool:
-    """Return whether a call may have had a side effect. Tools not declared read-only may always have one."""
-    spec = prefix.spec(owner.owner, call.started.tool)
+def _may_have_acted(prefix: Prefix, owner: str, call: RecordedCall, inside: tuple[str, ...]) -> bool:
+    """Return whether a call may have had a side effect. Tools not declared read-only may always have one.
+
+    A body has not begun while its approval was pending, and not after a denial.
+    """
+    spec = prefix.spec(owner, call.started.tool)
     if spec is None or spec.kind in ("agent", "meta"):  # no such tool; entered again, to its own calls; nothing outside
         return False
     if spec.read_only:
-        return bool(_inside(prefix, owner, call))
-    return _had_begun(owner, call.started.call_id)
-
-
-def _had_begun(owner: OwnerRecording, call_id: str) -> bool:
-    """Return whether the body may have begun: not while its approval was pending, and not after a denial."""
-    last = [each.event for each in owner.records if call_of(each.event) == call_id][-1]
+        return bool(inside)
+    events = (each.event for each in prefix.whole.owners[owner].records)
+    last = [event for event in events if call_of(event) == call.started.call_id][-1]
     if isinstance(last, e.ApprovalDecided):
         return last.approved
     return not isinstance(last, (e.ApprovalRequested, e.FactRecorded))
@@ -331,11 +307,12 @@ def _answer(prefix: Prefix, call: UnresolvedCall, answer: object) -> Iterator[Re
             f"unresolved: {call.key!r} takes ResultOverride({call.tool!r}, result=…), ResultOverride({call.tool!r}, error=…) or "
             f"DID_NOT_HAPPEN; it is {answer!r}"
         )
-    started = next(each for each in prefix.whole.records if each.seq == prefix.open_calls[call.owner, call.call_id].seq)
+    opened = prefix.open_calls[call.owner, call.call_id]
+    started = next(each for each in prefix.whole.records if each.seq == opened.seq)
     completed = e.ToolCallCompleted(
         call_id=call.call_id,
         tool=call.tool,
-        position=prefix.open_calls[call.owner, call.call_id].started.position,
+        position=opened.started.position,
         ok=answer.error is None,
         result=to_json(answer.result),
         error=None if answer.error is None else e.ErrorInfo(type="ToolError", message=scrub(answer.error)),
@@ -345,13 +322,9 @@ def _answer(prefix: Prefix, call: UnresolvedCall, answer: object) -> Iterator[Re
 
 
 def _message(prefix: Prefix, left: tuple[UnresolvedCall, ...]) -> str:
-    one = len(left) == 1
-    first = left[0]
-    listed = "".join(f"\n  {call}" for call in left)
+    key, tool, listed = left[0].key, left[0].tool, "".join(f"\n  {call}" for call in left)
     return (
-        f"unresolved-call: when {prefix.recording.run_id} died, {'this call' if one else 'these calls'} had been started "
-        f"and not answered, and may have had {'its' if one else 'their'} effect:{listed}\n"
-        f"Find out, and say so: unresolved={{{first.key!r}: ResultOverride({first.tool!r}, result=…)}} for what it returned, "
-        f"ResultOverride({first.tool!r}, error='…') for how it failed, or DID_NOT_HAPPEN, and it runs (both of playhead.replay). "
-        f"(On the command line: --answer {first.key!r}=JSON, --failed, --did-not-happen)"
+        f"unresolved-call: when {prefix.recording.run_id} died, it had started and not ended what may have had its effect:"
+        f"{listed}\nFind out, and say so: unresolved={{{key!r}: ResultOverride({tool!r}, result=…)}} for what it returned, "
+        f"error='…' for how it failed, or DID_NOT_HAPPEN, and it runs (--answer {key!r}=JSON, --failed, --did-not-happen)"
     )

@@ -184,7 +184,7 @@ class ReplayedProgram(ProgramWorld):
         """Return or raise what the body of a served call had returned or raised."""
         return returned(body, completed)
 
-    def value(self, act: Act, answer: Callable[[], Any]) -> Any:  # noqa: ANN401, ARG002 - JSON
+    def value(self, act: Act, answer: Callable[[], Any]) -> Any:  # noqa: ANN401 - JSON
         """Return the recorded answer to a question; nothing is asked again."""
         with self._lock:
             strands = self._facts.get(self._source(act.owner))
@@ -259,7 +259,7 @@ class _Given:
     def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> None:
         """Accept every call: the program has made it."""
 
-    async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:  # noqa: ARG002 - the body has them
+    async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Run the body."""
         return await self._body.run(context)
 

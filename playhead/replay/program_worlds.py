@@ -157,7 +157,7 @@ class FrozenProgram(ProgramWorld):
         """Return or raise what the body of a served call had returned or raised."""
         return returned(body, completed)
 
-    def value(self, act: Act, answer: Callable[[], Any]) -> Any:  # noqa: ANN401, ARG002 - JSON
+    def value(self, act: Act, answer: Callable[[], Any]) -> Any:  # noqa: ANN401 - JSON
         """Return the recorded answer to a question."""
         fact = self._take(act).answer
         assert isinstance(fact, FactRecorded)  # noqa: S101 - of a fact

@@ -48,9 +48,9 @@ class Rebinding:
         """
         for name, value in (given or {}).items():
             if not isinstance(value, str) or len(value) < MIN_SECRET:
+                why = "or it could not be kept out of the replay's trace"
                 raise UsageError(
-                    f"rebind: the value of {name!r} must be text of at least {MIN_SECRET} characters, "
-                    "or it could not be kept out of the trace of the replay"
+                    f"rebind: the value of {name!r} must be text of at least {MIN_SECRET} characters, {why}"
                 )
         return Rebinding(dict(given or {}))
 
@@ -98,14 +98,13 @@ def require_whole(fields: Mapping[str, JsonValue], *, other: str = "override the
     Raises:
         NotReplayableError: a text is redacted; the message names the fields and the remedy.
     """
-    found = {name: sorted(markers) for name, value in fields.items() if (markers := markers_in(value))}
-    if not found:
-        return
-    where = "; ".join(f"{name} ({', '.join(markers)})" for name, markers in found.items())
-    raise NotReplayableError(
-        f"the recording is redacted where a live model has to read it: {where}. Give the value of each [redacted:NAME] with "
-        f"rebind={{NAME: …}} (--rebind NAME=env:VARIABLE), or {other}"
-    )
+    found = {name: ", ".join(sorted(markers)) for name, value in fields.items() if (markers := markers_in(value))}
+    if found:
+        where = "; ".join(f"{name} ({markers})" for name, markers in found.items())
+        give = "Give the value of each [redacted:NAME] with rebind={NAME: …} (--rebind NAME=env:VARIABLE)"
+        raise NotReplayableError(
+            f"the recording is redacted where a live model has to read it: {where}. {give}, or {other}"
+        )
 
 
 def require_parameters(parameters: Mapping[str, JsonValue], agent: str = "") -> None:
@@ -117,7 +116,7 @@ def require_parameters(parameters: Mapping[str, JsonValue], agent: str = "") -> 
     missing = ", ".join(path for path, _ in unrecorded(parameters))
     if missing:
         whose, inside = (f" of {agent}", f" inside agents={{{agent!r}: {{…}}}}") if agent else ("", "")
+        give = f"Give them with parameters={{NAME: …}}{inside} (--set NAME=env:VARIABLE); None leaves one out"
         raise NotReplayableError(
-            f"the recording does not hold the values of these request parameters{whose}: {missing}. Give them with "
-            f"parameters={{NAME: …}}{inside} (--set NAME=env:VARIABLE); None leaves one out"
+            f"the recording does not hold the values of these request parameters{whose}: {missing}. {give}"
         )

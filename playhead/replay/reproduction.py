@@ -6,9 +6,9 @@ called.
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -254,15 +254,14 @@ def _changed_sources(recording: Recording, now: Mapping[str, tuple[SourceInfo, .
 
     A sub-agent that was entered is compared part by part instead of as a whole.
     """
-    entered = {tool_of(name) for name in now}
+    entered = {("agent", tool_of(name)) for name in now}
     for owner, sources in now.items():
         started = recording.owners[owner].started
-        then, given = _by_name(started.agent.sources if started else ()), _by_name(sources)
-        for kind, name in {**then, **given}:
-            for one, other in zip_longest(then.get((kind, name), ()), given.get((kind, name), ())):
-                change = _change(one, other)
-                if change is not None and not (kind == "agent" and name in entered):
-                    yield SourceChange(owner, kind, name, change)
+        then, given = _by_place(started.agent.sources if started else ()), _by_place(sources)
+        for place in {**then, **given}:
+            change = _change(then.get(place), given.get(place))
+            if change is not None and place[:2] not in entered:
+                yield SourceChange(owner, *place[:2], change)
 
 
 def _change(then: SourceInfo | None, now: SourceInfo | None) -> Change | None:
@@ -278,8 +277,11 @@ def _change(then: SourceInfo | None, now: SourceInfo | None) -> Change | None:
     return "value" if known else "unknown"
 
 
-def _by_name(sources: Iterable[SourceInfo]) -> dict[tuple[SourceKind, str], list[SourceInfo]]:
-    found: dict[tuple[SourceKind, str], list[SourceInfo]] = {}
+def _by_place(sources: Iterable[SourceInfo]) -> dict[tuple[SourceKind, str, int], SourceInfo]:
+    """Return sources by kind, name, and number among those of one name."""
+    seen: Counter[tuple[SourceKind, str]] = Counter()
+    found: dict[tuple[SourceKind, str, int], SourceInfo] = {}
     for each in sources:
-        found.setdefault((each.kind, each.name), []).append(each)
+        found[each.kind, each.name, seen[each.kind, each.name]] = each
+        seen[each.kind, each.name] += 1
     return found

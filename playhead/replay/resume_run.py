@@ -11,7 +11,7 @@ import errno
 import json
 import logging
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from playhead.agent.agent import carry_on
 from playhead.agent.options import DEFAULT, Default
@@ -26,8 +26,7 @@ from playhead.replay.frozen import FrozenWorld
 from playhead.replay.guards import RecordedStops
 from playhead.replay.loading import read_reference, require_no_program, require_own, require_sound
 from playhead.replay.prefix import Prefix, caught_up, prefix_of, resolve
-from playhead.replay.prefix_follower import PrefixFollower
-from playhead.replay.prefix_world import PrefixWorld
+from playhead.replay.prefix_world import PrefixFollower, PrefixWorld
 from playhead.replay.redacted import ANSWERS, Rebinding, markers_in, require_whole
 from playhead.replay.reproduction import run_frozen
 from playhead.trace.format import new_run_id
@@ -206,10 +205,8 @@ def _hold(recording: Recording) -> Callable[[], None]:
         return lambda: None
     except OSError as error:
         if error.errno in (errno.EBUSY, errno.EEXIST):
-            raise UsageError(
-                f"{recording.run_id} is not dead: a process of this machine runs it, or resumes it, at this moment. "
-                f"See: playhead kill {recording.run_id}"
-            ) from None
+            why = "is not dead: a process of this machine runs it, or resumes it. See: playhead kill"
+            raise UsageError(f"{recording.run_id} {why} {recording.run_id}") from None
         log.warning("whether anybody else resumes %s cannot be told: %s", recording.run_id, error.strerror or error)
         return lambda: None
 
@@ -221,24 +218,16 @@ def require_first(recording: Recording) -> None:
         UsageError: a trace in the same folder shows that this is the case.
     """
     for path in TraceStore(recording.path.parent).paths():
-        if path == recording.path:
-            continue
-        header = _header_of(path)
+        header = {} if path == recording.path else _header_of(path)
+        why, is_copy = None, header.get("run_id") == recording.run_id
         if header.get("resumed_from") == recording.run_id and _was_live(path):
-            raise UsageError(
-                f"{recording.run_id} has been resumed already, by {path.name}, and what that one did would be done a second "
-                f"time. Resume that one if it died. {AGAIN}"
+            why = f"{recording.run_id} has been resumed already, by {path.name}: resume that one if it died"
+        elif is_copy and sum(isinstance(item, Record) for item in scan(path)) > len(recording.records):
+            why = (
+                f"{recording.path.name} is not all of {recording.run_id}: {path.name} is the same run, with more lines"
             )
-        is_copy = header.get("run_id") == recording.run_id
-        more = sum(isinstance(item, Record) for item in scan(path)) - len(recording.records) if is_copy else 0
-        if more > 0:
-            raise UsageError(
-                f"{recording.path.name} is not all of {recording.run_id}: {path.name} is the same run, with {more:,} more lines. "
-                f"What they tell of would be done a second time; resume that one. {AGAIN}"
-            )
-
-
-AGAIN: Final = "To resume this one all the same, pass again=True (--again)"
+        if why is not None:
+            raise UsageError(f"{why}. To do a second time what was done, pass again=True (--again)")
 
 
 def _was_live(path: Path) -> bool:

@@ -90,13 +90,10 @@ def checked_policy(on_missing: Any, *, has_code: bool) -> OnMissing:  # noqa: AN
     by_tool = dict(on_missing) if isinstance(on_missing, Mapping) else {"": on_missing}
     for policy in by_tool.values():
         if not callable(policy) and policy not in POLICIES:
-            raise UsageError(
-                f"there is no on_missing={policy!r}.{nearest(str(policy), POLICIES)} Or give a function that answers"
-            )
+            hint = nearest(str(policy), POLICIES)
+            raise UsageError(f"there is no on_missing={policy!r}.{hint} Or give a function that answers")
         if policy == "live" and not has_code:
-            raise UsageError(
-                "on_missing: `live` runs the tools' own code, which a recording does not hold; give agent="
-            )
+            raise UsageError("on_missing: `live` runs the tools' own code, which no recording holds; give agent=")
     return by_tool if isinstance(on_missing, Mapping) else on_missing
 
 
@@ -437,18 +434,15 @@ class Answers:
         here, same = self._matcher.at(asked.call, asked.place), self._matcher.same(asked.call, asked.place)
         refused = next((each for each in ([here] if here else same) if each.refusal is not None), None)
         if refused is not None and refused.refusal is not None and not any(each.answered for each in same):
-            why = (
-                f"when it was recorded (event {refused.seq}) it was refused and did not run: {refused.refusal.message}"
-            )
-            return UnrecordedCallError(f"{asked}; {why}")
+            why = f"(event {refused.seq}) it was refused and did not run: {refused.refusal.message}"
+            return UnrecordedCallError(f"{asked}; when it was recorded {why}")
         if here is not None:
             return RecordingEndedError(f"{asked}; the recording has no answer to it (event {here.seq})")
         if same:
             events = ", ".join(str(call.seq) for call in same)
             why = f"it was recorded (event {events}), and it has been served already or is another call's"
             return UnrecordedCallError(f"{asked}; {why}")
-        recorded = [self._recording.owners[name].calls.values() for name in asked.place.sources]
-        calls = [call for each in recorded for call in each]
+        calls = [call for name in asked.place.sources for call in self._recording.owners[name].calls.values()]
         alike = [call for call in calls if call.started.tool == asked.spec.name]
         return UnrecordedCallError(describe_miss(asked.context, asked.arguments, alike or calls))
 
@@ -461,12 +455,9 @@ class Answers:
 
 def _unfit(past: Past) -> dict[tuple[str, str, str | None], ErrorInfo]:
     """Return the recorded messages for invalid arguments: without code, nothing else is known of a tool's validation."""
-    refused = ((call, call.refusal) for call in past.calls if call.identity is not None)
-    return {
-        (call.owner, call.started.tool, call.identity): error
-        for call, error in refused
-        if error is not None and error.type == "InvalidArguments"
-    }
+    known = ((call, call.refusal) for call in past.calls if call.identity is not None)
+    refused = [(call, error) for call, error in known if error is not None and error.type == "InvalidArguments"]
+    return {(call.owner, call.started.tool, call.identity): error for call, error in refused}
 
 
 def grounded_share(rungs: Mapping[str, int], stops: int) -> float | None:

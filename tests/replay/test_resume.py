@@ -106,7 +106,7 @@ async def test_what_the_body_of_an_unresolved_call_had_done_is_said(tmp_path: Pa
     with pytest.raises(UnresolvedCallError) as caught:
         await resume(make(None, turns, charge, sneak), path)
     (unresolved,) = caught.value.calls
-    inside = ('charge({"amount":5}), which returned', 'charge({"amount":6}), which was not answered')
+    inside = ('charge({"amount":5})', 'charge({"amount":6})')
     assert unresolved.inside == inside  # type: ignore[attr-defined]
     assert all(f"its body had called {each}" in str(caught.value) for each in inside)
     assert DONE == []
@@ -382,7 +382,7 @@ async def test_a_resumption_that_dies_is_resumed(tmp_path: Path) -> None:
     again = tmp_path / "again"
     again.mkdir()
     (again / "on.jsonl").write_bytes(b"".join(lines[:live]))
-    with pytest.raises(NotReplayableError, match=r"had not caught up with it.*Resume whole"):
+    with pytest.raises(NotReplayableError, match=r"had not caught up with whole.*Resume whole"):
         await resume(make(None), again / "on.jsonl")
     (again / "on.jsonl").write_bytes(b"".join(lines[: live + 4]))
     result = await resume(make(None), again / "on.jsonl")
@@ -395,9 +395,7 @@ async def test_a_copy_that_is_not_all_of_the_run(tmp_path: Path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     backup = path.with_name("backup.jsonl")
     backup.write_bytes(b"".join(lines[:-2]))
-    with pytest.raises(
-        UsageError, match=r"backup\.jsonl is not all of whole: whole\.jsonl is the same run, with 2 more"
-    ):
+    with pytest.raises(UsageError, match=r"backup\.jsonl is not all of whole: whole\.jsonl is the same run, with more"):
         await resume(make(None), backup)
     assert DONE == []
     backup.write_bytes(b"".join(lines))
