@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Where a credential may begin: at a word, or after an escape of JSON, a URL or a terminal, whose last letter belongs to no word.
-_BEGINNING: Final = r"(?:\b|_|\\[bfnrtv0]|\\u[0-9a-fA-F]{4}|%[0-9a-fA-F]{2}|\x1b\[[0-9;]{0,12}m)"
+# A colour of a terminal, as it is and in JSON; and where a credential may begin: at a word, or after an escape of JSON, a URL or a terminal, whose last letter belongs to no word.
+_COLOUR: Final = r"(?:\x1b|\\{1,3}u001[bB])\[[0-9;]{0,12}m"
+_BEGINNING: Final = rf"(?:\b|_|\\[bfnrtv0]|\\u[0-9a-fA-F]{{4}}|%[0-9a-fA-F]{{2}}|{_COLOUR})"
 # Between a name and its value: `NAME = "…"`, `"name": "…"`, `--name …`, `NAME: str = '…'`, `<name>…`. Of a name that says no more
 # than whose it is, only what is assigned counts: a hash may follow the name of a service anywhere.
 _KEY_WORD: Final = r"[\w .-]{0,30}?(?i:key|token|secret|pass|pwd|auth|cred|api|pat|sid|licen[cs]e)[\w.-]{0,20}?"
 _QUOTE: Final = r"(?:\*\*|\\{0,3}[\"'`]?)"
-_ASSIGNS: Final = r"(?:(?::\s?\w{1,20}|\s[Ss]tring)\s?=|=>|:=|={1,3}|:{1,2}|\\{0,3}[\"']?,?\s{0,20}\\{0,3}[\"']?value\\{0,3}[\"']?\s?[:=])"
-_ASSIGNMENT: Final = rf"(?:{_KEY_WORD}{_QUOTE}[\])]?\s{{0,4}}(?:{_ASSIGNS}|,|>|\(|\||\s(?:(?:--body|to|is)\s)?)|{_QUOTE}\s{{0,4}}{_ASSIGNS})\s{{0,4}}{_QUOTE}"
+_ASSIGNS: Final = r"(?:(?::\s?&?\w{1,20}|\s[Ss]tring)\s?=|=>|:=|={1,3}|:{1,2}|\\{0,3}[\"']?,?\s{0,20}\\{0,3}[\"']?value\\{0,3}[\"']?\s?[:=])"
+_ASSIGNMENT: Final = rf"(?:{_KEY_WORD}{_QUOTE}[\])]?\s{{0,4}}(?:{_ASSIGNS}|,|>|\(|\||\s(?:(?:--body|to|is)\s)?)|{_QUOTE}\s{{0,4}}{_ASSIGNS})\s{{0,4}}(?:{_COLOUR})?{_QUOTE}"
 # The value of an option of a command: in quotes, which JSON escapes, or a word.
 _VALUE: Final = r"(?:\\{0,3}'(?P<single>[^'\s\\]{4,})|\\{0,3}\"(?P<double>[^\"\s\\]{4,})|(?P<bare>[^\s\"'`\\|;&<>()$-][^\s\"'`\\|;&<>()]{3,}))"
 _LONGEST_NAME: Final = 64
