@@ -182,21 +182,19 @@ def _inbox(trace_dir: Path | None) -> Approver:
 
 @options.command(
     "resume",
-    example="playhead resume latest --tools examples.tools:lookup,calculator\n"
-    "  playhead resume latest --tools shop.tools:charge --answer 'call_3_0={\"receipt\": 17}'\n"
-    "  playhead resume latest --tools shop.tools:charge --did-not-happen call_3_0",
+    example="playhead resume latest --agent shop.agents:refunds\n"
+    "  playhead resume latest --agent shop.agents:refunds --answer 'call_3_0={\"receipt\": 17}'\n"
+    "  playhead resume latest --agent shop.agents:refunds --did-not-happen call_3_0",
     exits={
         0: RUN_EXITS[0],
-        1: "it failed; or it was not resumed: a call is unresolved, or the tools are not those of then",
+        1: "it failed; or it was not resumed: a call is unresolved, or the agent is not that of then",
         3: "there is no such run, its file cannot be read, it is over, or it was imported",
     },
 )
 @options.run_argument()
-@options.tools_option
-@options.mcp_option
-@click.option("--model", help="The model, when it has another name now.  [default: as recorded]")
-@options.api_base_option
-@options.set_option
+@click.option(
+    "--agent", "reference", metavar="MODULE:NAME", required=True, help="The agent of your code, as it was then."
+)
 @options.repeatable(
     "--answer",
     "answers",
@@ -206,28 +204,21 @@ def _inbox(trace_dir: Path | None) -> Approver:
 )
 @options.repeatable("--failed", "failures", "CALL=TEXT", "The error of a call that was in progress.", type=options.pair)
 @options.repeatable("--did-not-happen", "absent", "CALL", "A call in progress that did nothing; it runs.")
-@options.max_iterations_option
-@options.switch_option
-@click.option("--no-switches", is_flag=True, help="Resume without the killswitches that the run had.")
-@_approve_option
 @options.rebind_option
 @click.option("--again", is_flag=True, help="Resume a run that has been resumed already.")
 @options.run_id_option
 def resume(  # noqa: PLR0913 - the options
     *,
     run: str,
-    tool_names: tuple[str, ...],
-    servers: tuple[str, ...],
+    reference: str,
     answers: tuple[tuple[str, str], ...],
     failures: tuple[tuple[str, str], ...],
     absent: tuple[str, ...],
-    approve: str | None,
     rebind: dict[str, str],
     again: bool,
     run_id: str | None,
     trace_dir: Path | None,
     as_json: bool,
-    **choices: Any,  # noqa: ANN401 - options, see `described_agent`
 ) -> int:
     """Resume a run that died, or was ended from outside, with its real model and tools.
 
@@ -235,24 +226,17 @@ def resume(  # noqa: PLR0913 - the options
 
     Recorded answers and results are served, not asked for again, and nothing is live before the code has repeated every
     recorded event. A call with a side effect that was in progress when the run died is never repeated by itself: state its
-    outcome with --answer, --failed or --did-not-happen. Give the tools, the parameters that are not recorded by value, and
-    the switches again.
+    outcome with --answer, --failed or --did-not-happen. The agent has the model, prompts, tools and settings of then; only
+    limits, killswitches and hooks may differ.
     """
     from playhead.cli.progress import Progress, following
-    from playhead.cli.toolbox import load_tools, open_servers
+    from playhead.cli.toolbox import load_agent
     from playhead.diagnose.recording import read_recording
     from playhead.replay import resume_sync
-    from playhead.replay.described import described_agent
-    from playhead.replay.loading import require_own
 
-    recording = read_recording(open_store(trace_dir).resolve(run))
-    require_own(recording, "only that program can resume it")
-    progress = Progress()
-    approver = _approver(approve, trace_dir, progress.ask)
-    with ExitStack() as stack, following(progress, trace_dir, as_json=as_json):
-        tools = [*load_tools(tool_names), *open_servers(servers, stack)]
-        agent = described_agent(recording, tools, approver, rebind=rebind, **choices)
-        unresolved = _resolutions(recording, answers, failures, absent)
+    recording, agent = read_recording(open_store(trace_dir).resolve(run)), load_agent(reference)
+    unresolved, progress = _resolutions(recording, answers, failures, absent), Progress()
+    with following(progress, trace_dir, as_json=as_json):
         result = resume_sync(
             agent, recording, unresolved=unresolved, rebind=rebind, again=again, run_id=run_id, on_record=progress
         )

@@ -42,8 +42,6 @@ _AGAIN: Final[dict[str, dict[str, Callable[..., Block]]]] = {
     },
 }
 """What rebuilds each block from its settings, by its role and name in the header."""
-WITH_CODE: Final = frozenset({"output_type", "validate", "done_when"})
-"""Policies that hold the caller's code; a rebuilt one only knows what that code returned in the recording."""
 
 
 def is_made_again(info: HookInfo) -> bool:

@@ -136,12 +136,6 @@ class PrefixFollower(Follower):
             self.left[record.owner] -= 1
 
 
-def different_fields(then: AgentHeader, now: AgentHeader) -> list[str]:
-    """Return the fields in which an agent differs from the recorded one but must not."""
-    old, new = _without_limits(then), _without_limits(now)
-    return [name for name in AgentHeader.model_fields if getattr(old, name) != getattr(new, name)]
-
-
 def _without_limits(header: AgentHeader) -> AgentHeader:
     limits = {name: AgentHeader.model_fields[name].get_default(call_default_factory=True) for name in LIMITS}
     return header.model_copy(update={**limits, "parameters": without_fingerprints(header.parameters)})
