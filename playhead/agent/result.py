@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
-from playhead.diagnose.recording import read_recording
+from playhead.diagnose.recording import Recording, read_recording
 from playhead.kernel.state import Step
 from playhead.trace.format import ANSWERED
 from playhead.trace.line import Record
@@ -71,14 +71,10 @@ class RunResult(BaseModel):
         Raises:
             TraceError: the trace is missing or cannot be read.
         """
-        from playhead.diagnose.debrief import DebriefFold, build_debrief  # noqa: PLC0415 - few ask for it
+        from playhead.diagnose.debrief import build_debrief  # noqa: PLC0415 - few ask for it
 
-        if self.trace_path is not None:
-            return build_debrief(read_recording(self.trace_path))
-        fold = DebriefFold()
-        for record in self._records:
-            fold.add(record)
-        return fold.result()
+        path = self.trace_path
+        return build_debrief(Recording(Path(), self._records, ()) if path is None else read_recording(path))
 
     @property
     def success(self) -> bool:

@@ -27,13 +27,15 @@ from playhead.diagnose.vocabulary import KEY, form_of, keys_and_words, plain, si
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from playhead.diagnose.debrief_events import CallFacts
+    from playhead.diagnose.debrief_calls import CallFacts
     from playhead.trace.types import ToolSpec
 
 _TEXT: Final = 20_000
 """The maximum number of characters of an answer that are read."""
 _CLAIMS: Final = 100
 """The maximum number of claims and sentences of an answer that are judged."""
+_REQUESTS: Final = 4800
+"""The characters of what users wrote that are kept, the newest."""
 _CALLS: Final = 100
 """Calls of a run in which what an answer says of each thing can be looked for."""
 
@@ -68,6 +70,10 @@ class Ledger:
         self.calls.append(call)
         if not call.spec.read_only and call.event.tool not in self.deeds:
             self.define([call.spec])
+
+    def add_request(self, text: str) -> None:
+        """Add what a user wrote."""
+        self.user_text = f"{self.user_text}\n{text}"[-_REQUESTS:]
 
     def judge(self, answer: str) -> tuple[tuple[tuple[str, Against], ...], int]:
         """Return the claims of an answer that the trace does not support, with its evidence, and the number supported."""

@@ -1,234 +1,209 @@
 """A summary of a run's decisions: the task, the calls and their reasons, the ending, and unsupported claims.
 
-It is a pure fold over the events: no model is called, and no reason is invented. docs/guides/audit-a-decision.md
+It follows from the events alone: no model is called, and no reason is invented. docs/guides/audit-a-decision.md
 describes what a debrief does not prove.
 """
 
 from __future__ import annotations
 
-from functools import singledispatchmethod
-from typing import TYPE_CHECKING
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose import debrief_model as m
-from playhead.diagnose.debrief_account import account
-from playhead.diagnose.debrief_events import LAST_WORDS, entry_of
 from playhead.diagnose.debrief_facts import RunFacts
-from playhead.diagnose.deeds import own_words
-from playhead.diagnose.numbers import figures_of
-from playhead.diagnose.parts import LONG, at, content_text, short, shown
+from playhead.diagnose.debrief_rules import ABOUT_ANSWERS, flags_of
+from playhead.diagnose.debrief_story import entries_of, errors_of, path_of, reason_of
+from playhead.diagnose.numbers import MOST
+from playhead.diagnose.parts import LONG, content_text, cost_text, counted, short, shown, spent, total_text
+from playhead.diagnose.spending import spent_by
+from playhead.diagnose.unmade import UnmadeCalls
 from playhead.trace import events as e
-from playhead.trace.line import Record
-from playhead.trace.values import as_text
+from playhead.trace.events.run import NOT_KNOWN
+from playhead.trace.format import ANSWERED
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Iterator, Mapping
 
-    from playhead.diagnose.debrief_facts import AgentFacts
     from playhead.diagnose.recording import Recording
+
+TERMINATED_BY: Final[Mapping[str, str]] = tomllib.loads(
+    Path(__file__).with_name("endings.toml").read_text(encoding="utf-8")
+)
+"""Every reason code that Playhead itself gives, with its meaning. Hooks and custom killswitches may give others."""
+ANSWERS: Final = {
+    "unsatisfied": ("best answer", "no critic was satisfied with it"),
+    "output_rejected": ("last answer", "a review refused it"),
+    "required_tools_missing": ("answer", "given without the tools that had to be called"),
+}
+"""Descriptions of an output whose answer was not accepted."""
 
 
 def build_debrief(recording: Recording) -> m.Debrief:
     """Return the debrief of a run. If the recording is incomplete, its `caveats` say what is missing."""
-    fold = DebriefFold()
-    for record in recording.records:
-        fold.add(record)
-    return fold.result(recording.status, tuple(map(str, recording.problems)))
+    run, header, end = RunFacts(recording), recording.header, recording.ending
+    flags = flags_of(run.agents.values())
+    metrics, ended, outcome = _metrics(run), _termination(recording), _outcome(end)
+    confidence, basis = _confidence(run, outcome, flags)
+    stated = run.agents["root"].answer or end
+    return m.Debrief(
+        run_id=header.run_id,
+        agent=header.agent.name,
+        model=header.agent.model,
+        recording=recording.status,
+        replay_of=header.replay_of,
+        resumed_from=header.resumed_from,
+        imported=header.imported.format if header.imported else None,
+        goal=short(content_text(header.task), LONG),
+        outcome=outcome,
+        honesty=_honesty(run, outcome, flags),
+        confidence=confidence,
+        confidence_basis=basis,
+        answer=None if stated is None or stated.output is None else shown(stated.output, LONG),
+        strategy=short(header.agent.strategy, 100),
+        strategy_used=short(end.strategy_used, 100) if end and end.strategy_used else None,
+        path=tuple(path_of(run)),
+        entries=entries_of(run),
+        agents=_sub_agents(recording),
+        flags=flags,
+        errors=errors_of(run),
+        metrics=metrics,
+        termination=ended,
+        claim=_claim(outcome, confidence, ended, metrics),
+        caveats=tuple(_caveats(run)),
+    )
 
 
-class DebriefFold:
-    """Collects decisions from events in one pass, so it can follow a running agent.
+def output_kind(outcome: m.Outcome, by: str | None) -> tuple[str, str]:
+    """Return the kind of output for this ending, and the reason why it is not an answer; empty for an answer."""
+    if outcome == "success":
+        return "answer", ""
+    return ANSWERS.get(by or "", ("best result so far", "the agent gave no answer of its own"))
 
-    Memory grows with the number of calls, not with the size of their results.
-    """
 
-    def __init__(self) -> None:
-        self.facts = RunFacts()
+# --- outcome ----------------------------------------------------------------------------------------------------------
 
-    def add(self, record: Record) -> None:
-        """Add the next event of the run, in file order."""
-        self.facts.pass_time(record)
-        self.facts.spending.add(record)
-        self.facts.unmade.add(record)
-        self._take(record.event, record)
-        fields = record.event.__dict__  # asking a model for a field that it lacks is slow
-        call = self.facts.agent(record.owner).by_id.get(fields.get("call_id", ""))
-        entry = entry_of(record, call.event.tool if call else fields.get("tool"))
-        if entry is not None:
-            self._enter(record, entry)
 
-    def result(self, recording: m.RecordingState | None = None, problems: tuple[str, ...] = ()) -> m.Debrief:
-        """Return the debrief of the events so far. `recording` and `problems` describe the file."""
-        state = recording or ("closed" if self.facts.ending else "open")
-        return account(self.facts, state, problems)
+def _outcome(end: e.RunCompleted | None) -> m.Outcome:
+    if end is None or end.terminated_by == NOT_KNOWN:
+        return "unknown"
+    if end.status == "done" and end.terminated_by in ANSWERED:
+        return "success"
+    return "partial" if end.status == "done" and end.output is not None else "failed"
 
-    def _enter(self, record: Record, entry: m.Entry) -> None:
-        event, key = record.event, (record.owner, entry.section, record.seq)
-        where: Hashable = key
-        if isinstance(event, e.PlanStepChanged):  # where the step stands now
-            where = (record.owner, event.plan_id, event.step_id)
-            self.facts.entries.pop(where, None)
-        elif isinstance(event, e.Critique) and event.thought is None:
-            agent = self.facts.agent(record.owner)
-            answer, agent.newest_answer = agent.newest_answer, None
-            judged = f' The answer: "{short(answer, 120)}"' if answer else ""
-            entry = entry.model_copy(update={"what": f"{entry.what}{judged}"})
-        self.facts.entries[where] = entry
 
-    # --- what each kind of event adds -------------------------------------------------------------------------------
+def _honesty(run: RunFacts, outcome: m.Outcome, flags: tuple[m.Flag, ...]) -> m.Honesty:
+    if outcome != "success":
+        return "no-claim"
+    if any(flag.rule in ABOUT_ANSWERS for flag in flags):
+        return "suspect"
+    return "consistent" if any(call.ok and call.spec.kind == "function" for call in run.calls) else "unverified"
 
-    @singledispatchmethod
-    def _take(self, event: e.EventBase, record: Record) -> None:
-        """Ignore events that say nothing about decisions."""
-        if isinstance(event, e.UnknownEvent):
-            self.facts.unknown.add(event.kind)
-        elif isinstance(event, e.RationaleMissing):
-            self.facts.agent(record.owner).missing.append(record.seq)
-        elif isinstance(event, e.ToolCallRepaired):
-            self.facts.agent(record.owner).repaired.setdefault(event.call_id, []).append(short(event.stage, 100))
 
-    @_take.register
-    def _(self, event: e.RunStarted, record: Record) -> None:
-        if self.facts.header is None and record.owner == "root":
-            self.facts.header = event
-            self.facts.operands.ask(event.agent.system_prompt or "")
-            self.facts.ledger.has_past = any(each.role == "assistant" for each in event.agent.examples)
-            self._start(event, record)
+def _confidence(run: RunFacts, outcome: m.Outcome, flags: tuple[m.Flag, ...]) -> tuple[m.Level, tuple[str, ...]]:
+    """Return how well the trace supports the answer: the weakest of its grounds."""
+    weak: list[tuple[m.Level, str]] = []
+    if run.recording.status == "damaged":
+        weak.append(("low", "the file is damaged"))
+    if outcome != "success":
+        weak.append(("medium" if outcome == "partial" else "low", f"the outcome is {outcome}"))
+    levels: tuple[tuple[str, m.Level], ...] = (("high", "low"), ("warning", "medium"))
+    for severity, level in levels:
+        if grave := sum(flag.severity == severity for flag in flags):
+            weak.append((level, f"{counted(grave, 'flag')} of severity {severity}"))
+    calls = [call for call in run.calls if call.spec.kind == "function"]
+    found = _found(run)
+    if outcome == "success" and not any(call.ok for call in calls):
+        weak.append(("medium", "no tool call succeeded" if calls else "no tool was called"))
+    elif outcome == "success" and not found and not any(flag.rule in ABOUT_ANSWERS for flag in flags):
+        weak.append(("medium", "the answer holds no figure and no deed that could be compared with the trace"))
+    low = any(level == "low" for level, _ in weak)
+    return "low" if low else "medium" if weak else "high", (*(text for _, text in weak), *found)
 
-    @_take.register
-    def _(self, event: e.AgentStarted, record: Record) -> None:
-        self._start(event, record)
-        self.facts.endings[record.owner] = None
 
-    def _start(self, event: e.RunStarted | e.AgentStarted, record: Record) -> None:
-        agent, header = self.facts.agent(record.owner), self.facts.header
-        agent.name, agent.answering = event.agent.name, event.agent.strategy_declares.answering
-        agent.asked_for_reasons = event.agent.rationale and (header is None or header.imported is None)
+def _found(run: RunFacts) -> tuple[str, ...]:
+    """Return the supported parts of the root's answer; empty for none."""
+    root = run.agents["root"]
+    numbers = ((root.figures, "figure"), (root.deeds, "deed"))
+    found = " and ".join(counted(number, noun) for number, noun in numbers if number)
+    return (f"in the trace, or following from it: {found} of the answer",) if found else ()
 
-    @_take.register
-    def _(self, event: e.AgentCompleted, record: Record) -> None:
-        self.facts.endings[record.owner] = event.terminated_by
 
-    @_take.register
-    def _(self, event: e.RunCompleted, record: Record) -> None:
-        if record.owner == "root":
-            self.facts.ending = (record.seq, event)
+def _termination(recording: Recording) -> m.Termination | None:
+    end, snapshots = recording.ending, [each.event for each in recording.root.records]
+    if end is None:
+        return None
+    reasons = [each.termination_rationale for each in snapshots if isinstance(each, e.KernelStateSnapshot)]
+    meaning = TERMINATED_BY.get(end.terminated_by) or f"{end.terminated_source} ended it"
+    return m.Termination(
+        by=short(end.terminated_by, 100),
+        source=short(end.terminated_source, 100),
+        meaning=short(meaning),
+        because=None if end.terminated_because is None else short(end.terminated_because),
+        rationale=reason_of(reasons[-1]) if reasons else None,
+        error=None if end.error is None else short(end.error, LONG),
+        seq=next(each.seq for each in recording.root.records if each.event is end),
+    )
 
-    @_take.register
-    def _(self, event: e.KernelStateSnapshot, record: Record) -> None:
-        if record.owner == "root" and event.terminated_by:
-            self.facts.last_reason = event.termination_rationale
 
-    @_take.register
-    def _(self, event: e.ToolsDefined, record: Record) -> None:
-        if not event.offered:
-            self.facts.agent(record.owner).tools.update((spec.name, spec) for spec in event.tools)
-            self.facts.ledger.define(event.tools)
-            for spec in event.tools:
-                self.facts.numbers.add(f"{spec.description} {as_text(spec.parameters)}")
+def _sub_agents(recording: Recording) -> dict[str, str | None]:
+    """Return the reason code of each sub-agent's end; None for one without an end in the file."""
+    return {
+        name: owner.completed.terminated_by if owner.completed else None
+        for name, owner in recording.owners.items()
+        if isinstance(owner.started, e.AgentStarted)
+    }
 
-    @_take.register
-    def _(self, event: e.MessageAdded, record: Record) -> None:
-        if event.content is not None and (event.role != "assistant" or record.iteration is None):
-            self.facts.show(content_text(event.content), by_user=event.role == "user")
 
-    @_take.register
-    def _(self, event: e.LlmRequested, record: Record) -> None:
-        self.facts.model_calls += 1
-        agent = self.facts.agent(record.owner)
-        agent.answers = event.purpose in agent.answering
+# --- figures ----------------------------------------------------------------------------------------------------------
 
-    @_take.register
-    def _(self, event: e.LlmResponded, record: Record) -> None:
-        agent = self.facts.agent(record.owner)
-        if agent.answers:
-            agent.newest_answer = None if event.tool_calls else event.text.strip()
 
-    @_take.register
-    def _(self, event: e.LlmFailed, record: Record) -> None:
-        self.facts.model_failures += 1
-        self._error(record, "model", event.error.type, event.error.message)
+def _metrics(run: RunFacts) -> m.Metrics:
+    recording, kinds = run.recording, run.recording.counts()
+    calls = [call for call in run.calls if call.spec.kind != "meta"]
+    expected = [call for call in run.calls if call.expected]
+    return m.Metrics(
+        **spent(*spent_by(recording.records)),
+        duration_ms=recording.duration_ms,
+        iterations=recording.root.iterations,
+        model_calls=kinds.get("llm-requested", 0),
+        model_failures=kinds.get("llm-failed", 0),
+        tool_calls=len(calls),
+        tool_failures=sum(call.ok is False for call in calls),
+        agents=1 + len(_sub_agents(recording)),
+        reasons_expected=len(expected),
+        reasons_stated=sum(call.event.rationale is not None for call in expected),
+    )
 
-    @_take.register
-    def _(self, event: e.ToolCallStarted, record: Record) -> None:
-        agent = self.facts.agent(record.owner)
-        call = agent.start(record, event, self.facts.writes)
-        self.facts.path.append(call)
-        if call.spec.kind != "meta":
-            self.facts.numbers.add(as_text(event.args))
-            self.facts.operands.add(f"{event.tool}()", event.args)
-        if call.spec.kind == "function":
-            self.facts.ledger.start(call)
-        if agent.answers and event.tool in LAST_WORDS and isinstance(event.args, dict):
-            agent.newest_answer = shown(event.args.get("output", event.args.get("summary")))
-        for number, option in enumerate(event.rationale.alternatives if event.rationale else ()):
-            self.facts.entries[record.owner, "alternatives", record.seq, number] = m.Entry(
-                **at(record),
-                section="alternatives",
-                kind=event.kind,
-                by="model",
-                what=short(f"{event.tool}: not {option.option} ({option.rejected_because})"),
-                tool=event.tool,
-                call_id=event.call_id,
-            )
 
-    @_take.register
-    def _(self, event: e.ToolCallCompleted, record: Record) -> None:
-        call = self.facts.agent(record.owner).by_id.get(event.call_id)
-        if call is None:  # its start is in a damaged line
-            return
-        result = as_text(event.result) if event.ok else ""
-        call.complete(event, result)
-        self.facts.writes += not (call.spec.read_only or call.spec.kind == "meta")
-        if not event.ok:
-            name, message = (event.error.type, event.error.message) if event.error else ("error", "no reason given")
-            self._error(record, call.action, name, message)
-            self.facts.numbers.add(message)
-        if call.spec.kind == "function":
-            self.facts.numbers.add(result)
-            self.facts.operands.add(event.tool, event.result)
+def _claim(outcome: m.Outcome, support: m.Level, ended: m.Termination | None, metrics: m.Metrics) -> str:
+    cost = cost_text(metrics.cost_usd, metrics.cost_unknown) or "cost not known"
+    counts = [count for count in (metrics.tokens_in, metrics.tokens_out) if count is not None]
+    tokens = total_text(sum(counts) if counts else None, metrics.usage_unknown, "{} tok")
+    unfinished = "" if ended is not None else " (the trace has no end)"
+    claimed = outcome == "success"
+    said = f"Agent's claim: success | support in the trace: {support}" if claimed else f"Outcome: {outcome}"
+    return f"{said}{unfinished} | {tokens} | {metrics.duration_ms:.0f}ms | {cost}"
 
-    @_take.register
-    def _(self, event: e.FinalAnswer, record: Record) -> None:
-        agent = self.facts.agent(record.owner)
-        agent.answer_seq, agent.answer_confidence = record.seq, event.confidence
-        self._judge(agent, as_text(event.output))
-        if record.owner == "root":
-            self.facts.answer = shown(event.output, LONG)
-        if not agent.calls or agent.calls[-1].event.tool not in LAST_WORDS:
-            self.facts.path.append(m.PathStep(**at(record), action="answer", ok=True))
 
-    @_take.register
-    def _(self, event: e.StructuredOutputFailed, record: Record) -> None:
-        self._error(record, "answer", f"no {event.expected}", event.error)
+# --- sentences --------------------------------------------------------------------------------------------------------
 
-    @_take.register
-    def _(self, event: e.HookFailed, record: Record) -> None:
-        self._error(record, f"hook:{event.hook}", "HookFailed", f"at {event.where}: {event.error}")
 
-    @_take.register(e.StrategySelected)
-    @_take.register(e.StrategySwitched)
-    def _(self, event: e.StrategySelected | e.StrategySwitched, record: Record) -> None:
-        self.facts.agent(record.owner).answering = event.declares.answering
-        if isinstance(event, e.StrategySwitched):
-            self.facts.path.append(m.PathStep(**at(record), action=f"switch:{event.to_strategy}", ok=True))
-
-    def _judge(self, agent: AgentFacts, answer: str) -> None:
-        """Compare the numbers and actions in an answer with what the run saw and did so far."""
-        if agent.has_tools:
-            figures = list(figures_of(own_words(answer)))
-            unexplained = self.facts.operands.unexplained(figures, self.facts.numbers)
-            explained = [each for each in figures if each not in unexplained]
-            for each in explained:  # what follows from what was shown is shown from now on
-                self.facts.numbers.add(each.written)
-            agent.ungrounded = tuple(dict.fromkeys(each.written for each in unexplained))
-            agent.figures = sum(not each.is_plain for each in explained)
-        agent.unsupported, agent.deeds = self.facts.ledger.judge(answer)
-
-    def _error(self, record: Record, where: str, name: str, message: str) -> None:
-        name, message = short(name, 100), short(message)
-        seen = self.facts.errors.get((record.owner, where, name, message))
-        self.facts.errors[record.owner, where, name, message] = (
-            seen.model_copy(update={"count": seen.count + 1})
-            if seen
-            else m.ErrorSeen(**at(record), where=where, type=name, message=message)
-        )
+def _caveats(run: RunFacts) -> Iterator[str]:
+    recording, end = run.recording, run.recording.ending
+    if end is None:
+        yield "this run has no end in the file: it is still going on, or was killed; nothing here is final"
+    if recording.problems:
+        what = f"the file is {recording.status} ({short(str(recording.problems[0]), 160)})"
+        yield f"{what}; what is missing is not accounted for"
+    if end is not None and end.lost_events:
+        yield f"{end.lost_events} events could not be written and are missing"
+    if recording.header.redacted:
+        yield "redaction rules changed the texts before they were recorded; numbers and reasons may look ungrounded"
+    if unanswered := sum(call.ok is None for call in run.calls):
+        yield f"{counted(unanswered, 'call')} of a tool without a result in the file"
+    yield from (short(each, 300) for each in UnmadeCalls(recording.records).notes())
+    if run.numbers.full:
+        yield f"the run was shown more than {MOST:,} different numbers; the answer's numbers were not checked"
+    if unknown := {each.kind for each in recording.records if isinstance(each.event, e.UnknownEvent)}:
+        yield f"events of kinds that this version does not know were left out: {short(', '.join(sorted(unknown)))}"

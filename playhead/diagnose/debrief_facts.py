@@ -1,28 +1,25 @@
-"""The facts of each agent and of the run that flags are based on. Their size does not depend on the size of results."""
+"""The facts of a run that its debrief is based on: how each answer compares with what the run saw and did."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from playhead.diagnose.arithmetic import Operands
-from playhead.diagnose.claims import Ledger, contradiction
-from playhead.diagnose.debrief_events import CallFacts
-from playhead.diagnose.numbers import SeenNumbers
-from playhead.diagnose.parts import LONG
-from playhead.diagnose.spending import SpendingFold
-from playhead.diagnose.unmade import UnmadeCalls
-from playhead.trace.owners import tool_of
+from playhead.diagnose.claims import Ledger
+from playhead.diagnose.debrief_calls import CallFacts
+from playhead.diagnose.deeds import own_words
+from playhead.diagnose.numbers import SeenNumbers, figures_of
+from playhead.diagnose.parts import content_text, short
+from playhead.trace import events as e
 from playhead.trace.types import ToolSpec
+from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
-
     from playhead.diagnose.claims import Against
-    from playhead.diagnose.debrief_model import Entry, ErrorSeen, PathStep
-    from playhead.trace.events import RunCompleted, RunStarted, ToolCallStarted
+    from playhead.diagnose.recording import OwnerRecording, Recording
     from playhead.trace.line import Record
-    from playhead.trace.types import Rationale
 
 
 @dataclass(slots=True)
@@ -30,24 +27,17 @@ class AgentFacts:
     """One agent, or a tool that used the ports."""
 
     owner: str
-    name: str = ""
-    asked_for_reasons: bool = False
-    tools: dict[str, ToolSpec] = field(default_factory=dict)
+    asked_for_reasons: bool
+    tools: dict[str, ToolSpec]
     calls: list[CallFacts] = field(default_factory=list)
     by_id: dict[str, CallFacts] = field(default_factory=dict)
-    repaired: dict[str, list[str]] = field(default_factory=dict)
-    """Repairs, by call."""
-    answering: frozenset[str] = frozenset()
-    """The request purposes whose answers answer the task."""
-    answers: bool = False
-    """Whether the last request had one of these purposes."""
-    newest_answer: str | None = None
-    """The last answer that no critic has judged yet."""
+    repaired: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """The stages of repairs, by call."""
     missing: list[int] = field(default_factory=list)
     """Events that record a missing reason."""
+    answer: e.FinalAnswer | None = None
     answer_seq: int | None = None
     """The event with the agent's own answer."""
-    answer_confidence: str | None = None
     ungrounded: tuple[str, ...] = ()
     """Numbers in the answer that neither occur in the run's inputs nor follow from them in one step."""
     unsupported: tuple[tuple[str, Against], ...] = ()
@@ -67,68 +57,92 @@ class AgentFacts:
         """Whether it had tools to call."""
         return any(spec.kind != "meta" for spec in self.tools.values())
 
-    def start(self, record: Record, event: ToolCallStarted, writes_before: int) -> CallFacts:
-        """Add the start of a call."""
-        spec = self.tools.get(event.tool) or ToolSpec(name=event.tool)
-        expected = self.asked_for_reasons and spec.kind != "meta" and event.source != "tool"
-        call = CallFacts(record, event, spec, expected, writes_before)
-        if event.rationale is not None and spec.kind != "meta":
-            call.contradiction = contradiction(event.rationale.why, spec, event.args)
-        self.calls.append(call)
-        self.by_id[event.call_id] = call
-        return call
-
 
 class RunFacts:
-    """The facts of the whole run."""
+    """The facts of the whole run, taken from its events in the order of the file."""
 
-    def __init__(self) -> None:
-        self.header: RunStarted | None = None
-        self.ending: tuple[int, RunCompleted] | None = None
-        self.last_reason: Rationale | None = None
-        """The reason for the end that the model or the strategy stated."""
-        self.agents: dict[str, AgentFacts] = {}
-        self.path: list[PathStep | CallFacts] = []
-        self.entries: dict[Hashable, Entry] = {}
-        self.endings: dict[str, str | None] = {}
-        """The reason code of each sub-agent's end; None before it."""
-        self.errors: dict[tuple[str, str, str, str], ErrorSeen] = {}
-        self.unknown: set[str] = set()
-        self.answer: str | None = None
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
         self.numbers = SeenNumbers()
-        self.operands = Operands()
-        self.ledger = Ledger()
-        self.spending = SpendingFold()
-        self.unmade = UnmadeCalls()
-        self.model_calls = self.model_failures = self.writes = 0
-        self.first_us: int | None = None
-        self.last_us = 0
-        self.last_iteration = -1
+        self._operands = Operands()
+        self._ledger = Ledger()
+        self._writes = 0
+        self.agents = {name: self._agent(owner) for name, owner in recording.owners.items()}
+        for record in recording.records:
+            self._add(record, self.agents[record.owner])
 
-    def agent(self, owner: str) -> AgentFacts:
-        """Return the facts of an owner."""
-        if owner not in self.agents:
-            self.agents[owner] = AgentFacts(owner, name=tool_of(owner))
-        return self.agents[owner]
-
-    def all_calls(self) -> Iterator[CallFacts]:
-        """Return every call, those of the kernel's own tools too."""
-        return (call for agent in self.agents.values() for call in agent.calls)
-
+    @property
     def calls(self) -> list[CallFacts]:
-        """Return the calls of tools that are not the kernel's own."""
-        return [call for call in self.all_calls() if call.spec.kind != "meta"]
+        """Every call, those of the kernel's own tools too."""
+        return [call for agent in self.agents.values() for call in agent.calls]
 
-    def pass_time(self, record: Record) -> None:
-        """Update the run's start time and progress."""
-        self.first_us = record.ts if self.first_us is None else self.first_us
-        self.last_us = max(self.last_us, record.ts)
-        if record.owner == "root" and record.iteration is not None:
-            self.last_iteration = max(self.last_iteration, record.iteration)
+    def call_of(self, record: Record) -> CallFacts | None:
+        """Return the call that an event is about."""
+        return self.agents[record.owner].by_id.get(record.event.__dict__.get("call_id", ""))
 
-    def show(self, text: str, *, by_user: bool) -> None:
+    def _agent(self, owner: OwnerRecording) -> AgentFacts:
+        is_asked = owner.started is not None and owner.started.agent.rationale and not self.recording.header.imported
+        return AgentFacts(owner.owner, bool(is_asked), {spec.name: spec for spec in owner.own_tools.values()})
+
+    def _add(self, record: Record, agent: AgentFacts) -> None:
+        match record.event:
+            case e.RunStarted() as event:
+                self._operands.ask(event.agent.system_prompt or "")
+                self._ledger.has_past = any(each.role == "assistant" for each in event.agent.examples)
+            case e.MessageAdded() as event if event.role != "assistant" or record.iteration is None:
+                self._show(content_text(event.content), by_user=event.role == "user")
+            case e.ToolsDefined() as event if not event.offered:
+                self._ledger.define(event.tools)
+                for spec in event.tools:
+                    self.numbers.add(f"{spec.description} {as_text(spec.parameters)}")
+            case e.ToolCallStarted() as event:
+                self._start(agent, record, event)
+            case e.ToolCallCompleted() as event if event.call_id in agent.by_id:  # else its start is in a damaged line
+                self._complete(agent.by_id[event.call_id], event)
+            case e.ToolCallRepaired() as event:  # before its call starts
+                agent.repaired[event.call_id].append(short(event.stage, 100))
+            case e.RationaleMissing():
+                agent.missing.append(record.seq)
+            case e.FinalAnswer() as event:
+                agent.answer, agent.answer_seq = event, record.seq
+                self._judge(agent, as_text(event.output))
+
+    def _show(self, text: str, *, by_user: bool) -> None:
         """Add a text that the model was shown. A user's text also counts as a request, and its numbers as stated."""
         self.numbers.add(text)
         if by_user:
-            self.operands.ask(text)
-            self.ledger.user_text = f"{self.ledger.user_text}\n{text}"[-LONG * 4 :]
+            self._operands.ask(text)
+            self._ledger.add_request(text)
+
+    def _start(self, agent: AgentFacts, record: Record, event: e.ToolCallStarted) -> None:
+        spec = agent.tools.get(event.tool) or ToolSpec(name=event.tool)
+        expected = agent.asked_for_reasons and spec.kind != "meta" and event.source != "tool"
+        call = CallFacts(record, event, spec, expected, self._writes, agent.repaired[event.call_id])
+        agent.calls.append(call)
+        agent.by_id[event.call_id] = call
+        if spec.kind != "meta":
+            self.numbers.add(as_text(event.args))
+            self._operands.add(f"{event.tool}()", event.args)
+        if spec.kind == "function":
+            self._ledger.start(call)
+
+    def _complete(self, call: CallFacts, event: e.ToolCallCompleted) -> None:
+        call.end = event
+        self._writes += not (call.spec.read_only or call.spec.kind == "meta")
+        if event.error is not None:
+            self.numbers.add(event.error.message)
+        if call.spec.kind == "function" and event.ok:
+            self.numbers.add(as_text(event.result))
+            self._operands.add(event.tool, event.result)
+
+    def _judge(self, agent: AgentFacts, answer: str) -> None:
+        """Compare the numbers and actions in an answer with what the run saw and did so far."""
+        if agent.has_tools:
+            figures = list(figures_of(own_words(answer)))
+            unexplained = self._operands.unexplained(figures, self.numbers)
+            explained = [each for each in figures if each not in unexplained]
+            for each in explained:  # what follows from what was shown is shown from now on
+                self.numbers.add(each.written)
+            agent.ungrounded = tuple(dict.fromkeys(each.written for each in unexplained))
+            agent.figures = sum(not each.is_plain for each in explained)
+        agent.unsupported, agent.deeds = self._ledger.judge(answer)

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
+from playhead.diagnose.claims import contradiction
 from playhead.diagnose.debrief_model import Flag, Severity
 from playhead.diagnose.parts import short
+from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from playhead.diagnose.debrief_events import CallFacts
+    from playhead.diagnose.debrief_calls import CallFacts
     from playhead.diagnose.debrief_facts import AgentFacts
 
 Found = tuple[Severity, str, tuple[int | None, ...]]
@@ -61,7 +63,7 @@ def ungrounded_numbers(agent: AgentFacts) -> Iterator[Found]:
     if agent.ungrounded:
         numbers = short(", ".join(agent.ungrounded[:12]), 120) + (", …" if len(agent.ungrounded) > 12 else "")  # noqa: PLR2004
         them = "them" if len(agent.ungrounded) > 1 else "it"
-        sure = ", for which it stated high confidence," if agent.answer_confidence == "high" else ""
+        sure = ", for which it stated high confidence," if agent.answer and agent.answer.confidence == "high" else ""
         text = (
             f"the answer{sure} holds {numbers}; the trace does not show {them} before, "
             f"and nothing that it shows gives {them} in one step"
@@ -77,10 +79,11 @@ def unsupported_claim(agent: AgentFacts) -> Iterator[Found]:
 
 
 def reason_contradicts_call(agent: AgentFacts) -> Iterator[Found]:
-    """A stated reason names another order, value, amount or tool than its call has."""
+    """A stated reason names another order, value or amount than its call has."""
     for call in agent.real_calls:
-        if call.contradiction is not None:
-            yield "warning", short(call.contradiction, 200), (call.record.seq,)
+        why = call.event.rationale.why if call.event.rationale else ""
+        if (found := contradiction(why, call.spec, call.event.args)) is not None:
+            yield "warning", short(found, 200), (call.record.seq,)
 
 
 def reason_missing(agent: AgentFacts) -> Iterator[Found]:
@@ -120,10 +123,14 @@ def flags_of(agents: Iterable[AgentFacts]) -> tuple[Flag, ...]:
 
 def _is_needless(before: CallFacts, call: CallFacts) -> bool:
     """Return whether nothing in the trace explains the repeated call."""
-    if call.ok is False or (call.ok and call.digest != before.digest):
+    if call.ok is False or (call.ok and _result(call) != _result(before)):
         return False  # the call did not run, or returned something new
     if call.spec.read_only and call.writes_before > before.writes_before:
         return False  # the data it reads may have changed
     return call.event.rationale is None or (
         before.event.rationale is not None and call.event.rationale.why == before.event.rationale.why
     )
+
+
+def _result(call: CallFacts) -> str:
+    return as_text(call.end.result) if call.end else ""

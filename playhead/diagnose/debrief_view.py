@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from playhead.diagnose.debrief_account import output_kind
-from playhead.diagnose.debrief_events import LAST_WORDS
+from playhead.diagnose.debrief import output_kind
+from playhead.diagnose.debrief_story import LAST_WORDS
 from playhead.diagnose.document import MOST, TIED, Document, Row, Section, omitted, section
 from playhead.diagnose.terminal import ELLIPSIS
 from playhead.trace.owners import depth_of, own_name

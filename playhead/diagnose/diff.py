@@ -96,9 +96,6 @@ def _output(original: Recording, replay: Recording) -> OutputDiff:
 
 def _figures(run: RunCalls) -> RunFigures:
     recording, header, ending = run.recording, run.recording.header, run.recording.ending
-    records = recording.records
-    duration_ms = ending.duration_ms if ending else (records[-1].ts - records[0].ts) / 1000
-    turns = [record.iteration for record in records if record.owner == "root" and record.iteration is not None]
     return RunFigures(
         run_id=recording.run_id,
         agent=header.agent.name,
@@ -107,15 +104,15 @@ def _figures(run: RunCalls) -> RunFigures:
         status=ending.status if ending else None,
         terminated_by=ending.terminated_by if ending else None,
         error=ending.error if ending else None,
-        iterations=ending.iterations if ending else max(turns, default=-1) + 1,
+        iterations=recording.root.iterations,
         calls=len(run.all),
         switches=tuple(
             f"{each.owner}: {each.event.from_strategy} → {each.event.to_strategy}"
-            for each in records
+            for each in recording.records
             if isinstance(each.event, StrategySwitched)
         ),
-        **spent(*spent_by(records)),
-        duration_ms=duration_ms,
+        **spent(*spent_by(recording.records)),
+        duration_ms=recording.duration_ms,
     )
 
 

@@ -90,6 +90,12 @@ class OwnerRecording:
             case e.FactRecorded() as event:
                 self.facts.append(event)
 
+    @property
+    def iterations(self) -> int:
+        """Turns of its loop; the recorded ones if its end is missing."""
+        turns = (record.iteration for record in self.records if record.iteration is not None)
+        return self.completed.iterations if self.completed else max(turns, default=-1) + 1
+
     def _answer(self, event: e.LlmResponded | e.LlmFailed) -> None:
         if isinstance(event, e.LlmResponded):
             self.responses[event.request] = event
@@ -189,6 +195,11 @@ class Recording:
         """The `run-completed` event, or None when the file does not contain it."""
         completed = self.root.completed
         return completed if isinstance(completed, e.RunCompleted) else None
+
+    @property
+    def duration_ms(self) -> float:
+        """Milliseconds from the start to the end, or to the last event if the end is missing."""
+        return self.ending.duration_ms if self.ending else (self.records[-1].ts - self.records[0].ts) / 1000
 
     @property
     def status(self) -> RecordingStatus:

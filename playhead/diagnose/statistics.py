@@ -103,8 +103,7 @@ class StatisticsFold:
                     calls.discard((owner, event.call_id))
 
     def _add_agent(self, agent: Tally, owner: OwnerRecording) -> None:
-        turns = max((each.iteration for each in owner.records if each.iteration is not None), default=-1) + 1
-        agent.counts["iterations"] += owner.completed.iterations if owner.completed else turns
+        agent.counts["iterations"] += owner.iterations
         if owner.started is not None:
             agent.label = owner.started.agent.name
             agent.counts["runs"] += 1

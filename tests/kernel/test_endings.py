@@ -12,7 +12,7 @@ import pytest
 from playhead import Agent, Context, RunError, ToolContext, load_recording, tool
 from playhead.compose import Stop, Terminate
 from playhead.compose import killswitches as ks
-from playhead.diagnose.debrief_account import TERMINATED_BY
+from playhead.diagnose.debrief import TERMINATED_BY
 from playhead.diagnose.integrity import check_trace
 from playhead.errors import RecordingEndedError, StrategyError
 from playhead.kernel.lifecycle.termination import Termination

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from playhead import Agent, Strategy, UsageError, register_strategy
 from playhead.compose import killswitches as ks
-from playhead.diagnose.debrief_account import TERMINATED_BY
+from playhead.diagnose.debrief import TERMINATED_BY
 from playhead.kernel.strategies import Direct
 from playhead.kernel.strategies.base import list_strategies, strategy_class
 from playhead.testing import ScriptedModel, Turn, call, calls, error, text

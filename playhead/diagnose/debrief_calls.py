@@ -1,0 +1,92 @@
+"""One call of a run, as rules compare it with answers and with other calls."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from playhead.diagnose.parts import short
+from playhead.diagnose.summaries import arguments
+from playhead.diagnose.vocabulary import plain, sign
+from playhead.trace.values import as_text
+
+if TYPE_CHECKING:
+    from playhead.trace.events import ToolCallCompleted, ToolCallStarted
+    from playhead.trace.line import Record
+    from playhead.trace.types import ToolSpec
+
+_LONGEST: Final = 20_000
+"""The maximum number of characters of a call and its result that are searched for words."""
+_DID: Final = re.compile(r"ok|success\w*|sent|\w+ed", re.IGNORECASE)
+"""Fields of a result that are true, or not 0, if the call had an effect."""
+
+
+@dataclass(eq=False)
+class CallFacts:
+    """One call."""
+
+    record: Record
+    """The event that starts it."""
+    event: ToolCallStarted
+    spec: ToolSpec
+    expected: bool
+    """Whether the model had been asked for a reason."""
+    writes_before: int
+    """The number of side-effecting calls of the run that had ended when this one started."""
+    repaired: list[str]
+    """The stages of its repair."""
+    end: ToolCallCompleted | None = None
+
+    @property
+    def ok(self) -> bool | None:
+        """Whether it returned; None if its end is not in the file."""
+        return None if self.end is None else self.end.ok
+
+    @property
+    def arguments(self) -> str:
+        """The arguments as in Python, shortened."""
+        return short(arguments(self.event.args))
+
+    @property
+    def action(self) -> str:
+        """What it is in a path."""
+        return f"{'agent' if self.spec.kind == 'agent' else 'tool'}:{self.event.tool}"
+
+    @cached_property
+    def words(self) -> str:
+        """The arguments and the result as text, in lower case."""
+        result = as_text(self.end.result) if self.end and self.end.ok else ""
+        return f"{as_text(self.event.args)} {result}"[:_LONGEST].lower()
+
+    @cached_property
+    def reported(self) -> str | None:
+        """The problem that a returned result reports."""
+        return _failure_in(self.end.result) if self.end and self.end.ok else None
+
+    @property
+    def failure(self) -> str:
+        """The problem, in the words of its result or error; empty for none."""
+        error = self.end.error if self.end else None
+        return self.reported or (short(error.message or error.type) if error else "")
+
+
+def _failure_in(result: object) -> str | None:
+    """Return the problem that a result reports; None if it reports none."""
+    if isinstance(result, str):
+        return result[:100] if sign("failure").match(plain(result.strip())) else None
+    if not isinstance(result, dict):
+        return None
+    for name, value in result.items():
+        undone = _DID.fullmatch(str(name)) and (value is False or (value == 0 and type(value) is int))
+        wrong = str(name).lower() in {"error", "errors", "failure"} and value
+        state = str(name).lower() in {"status", "state", "result", "outcome"} and isinstance(value, str)
+        if undone or wrong or (state and _says_failure(value)):
+            return ", ".join(f"{key}: {each}" for key, each in result.items())[:200]
+    return None
+
+
+def _says_failure(state: str) -> bool:
+    said = sign("idle").sub(" ", plain(state.strip().replace("_", " ")))
+    return bool(sign("failure").search(said) or sign("not").match(said))
