@@ -11,6 +11,7 @@ from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 
 from playhead.errors import UsageError
 from playhead.importing.collect import collector as collector_module
+from playhead.importing.collect import listening
 from playhead.importing.collect import server as server_module
 from playhead.importing.collect.collector import FOLDER
 from playhead.importing.collect.server import MAX_BODY, CollectServer
@@ -132,7 +133,7 @@ def test_a_body_that_does_not_arrive_is_refused(
 
 def test_a_stop_acknowledges_no_half_request(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sender of half a body gets no success, and so sends it again."""
-    monkeypatch.setattr(server_module, "STOP_S", 0)
+    monkeypatch.setattr(listening, "STOP_S", 0)
     server = CollectServer(lambda _: None, port=0)
     server.start()
     with connected(server.address) as half:

@@ -6,15 +6,11 @@ A response has the format of its request (opentelemetry.io/docs/specs/otlp/#otlp
 from __future__ import annotations
 
 import asyncio
-import ipaddress
-import socket
-import threading
 import zlib
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 import anyio
-import uvicorn
 from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTracePartialSuccess,
@@ -25,8 +21,8 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from playhead.errors import UsageError
 from playhead.importing.collect.collector import JSON, PROTOBUF, SMALLER, RefusedError, read_body
+from playhead.importing.collect.listening import ThreadedServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,21 +38,15 @@ REQUEST_S: Final = 20.0
 """Seconds that a body may take to arrive."""
 RETRY_S: Final = 5
 """Seconds after which a sender may retry."""
-MAX_CONNECTIONS: Final = 100
-"""Connections at a time, each with a body of at most `MAX_BODY`; one body is parsed at a time."""
-STOP_S: Final = 2
-"""Seconds that a stopping server waits for open requests."""
 _UNAVAILABLE: Final = 503
 _ONLY_TRACES: Final = (
     "only traces are collected, at POST /v1/traces: set OTEL_METRICS_EXPORTER and OTEL_LOGS_EXPORTER to none, and "
     "OTEL_EXPORTER_OTLP_PROTOCOL to http/protobuf"
 )
-_HOSTS: Final = "--host is an address of this machine: 127.0.0.1 for itself alone, 0.0.0.0 for all who reach it"
-_EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - only compared
-"""Addresses that mean all interfaces of a machine, with the address that a local program connects to."""
+_HOSTS: Final = "--host is an address of this machine: 127.0.0.1 for itself alone, 0.0.0.0 for all who reach it; "
 
 
-class CollectServer:
+class CollectServer(ThreadedServer):
     """Listens in a thread of its own until it is stopped."""
 
     def __init__(self, take: Callable[[Body], None], host: str = "127.0.0.1", port: int = 4318) -> None:
@@ -74,38 +64,7 @@ class CollectServer:
         """Number of refused requests by reason; reasons are fixed sentences, so that clients cannot fill the memory with them."""
         self._take = take
         self._one = anyio.CapacityLimiter(1)
-        self._socket = _listen(host, port)
-        bound, number = self._socket.getsockname()[:2]
-        self.is_open = not ipaddress.ip_address(bound.partition("%")[0]).is_loopback
-        """Whether other machines may reach it."""
-        reached = _EVERYWHERE.get(bound, bound)
-        self.address = f"http://[{reached}]:{number}" if ":" in reached else f"http://{reached}:{number}"
-        """The value for OTEL_EXPORTER_OTLP_ENDPOINT."""
-        config = uvicorn.Config(
-            self._application(),
-            http="h11",
-            lifespan="off",
-            log_config=None,
-            log_level="critical",
-            access_log=False,
-            limit_concurrency=MAX_CONNECTIONS,
-            timeout_graceful_shutdown=STOP_S,
-        )
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(
-            target=self._server.run, args=([self._socket],), name="playhead-collect", daemon=True
-        )
-
-    def start(self) -> None:
-        """Serve from now on."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Accept no new requests; open requests are answered if that takes less than `STOP_S`."""
-        self._server.should_exit = True
-        if self._thread.is_alive():
-            self._thread.join()
-        self._socket.close()
+        super().__init__(self._application(), host, port, _HOSTS)
 
     def _application(self) -> Starlette:
         async def refused(request: Request, error: Exception) -> Response:
@@ -152,18 +111,6 @@ class CollectServer:
         if content_type == PROTOBUF:
             return Response(Status(message=why).SerializeToString(), status, headers, PROTOBUF)
         return PlainTextResponse(why + "\n", status, headers)
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        if not host:
-            raise OSError("it is not an address")  # noqa: TRY301 - as the system reports other bad addresses
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except (OSError, ValueError, OverflowError) as error:  # ValueError: a label that is too long
-        raise UsageError(
-            f"cannot listen at {host!r}, port {port}: {getattr(error, 'strerror', None) or error}. {_HOSTS}; --port 0 takes a "
-            "free port"
-        ) from None
 
 
 def _content_type(request: Request) -> str:
