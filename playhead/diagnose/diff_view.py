@@ -345,7 +345,7 @@ def _remarks(diff: RunDiff) -> Iterator[Section]:
 
 def _verdict(diff: RunDiff) -> Iterator[Section]:
     """Yield the last lines, which are never truncated."""
-    word, text = _judged(diff)
+    word, text = judged(diff)
     hidden = diff.identical or word == "different"
     others = [each for each in diff.also_differs if diff.identical or each != "events"]
     also = f"{'not in' if diff.identical else 'but also'}: {', '.join(others)}"
@@ -353,7 +353,8 @@ def _verdict(diff: RunDiff) -> Iterator[Section]:
     yield Section("", (*rows, *([Row(also)] if others and hidden else [])))
 
 
-def _judged(diff: RunDiff) -> tuple[str, str]:
+def judged(diff: RunDiff) -> tuple[str, str]:
+    """Return the verdict in a word, and what it is about."""
     if diff.identical:
         return "identical", "in answer, tool calls and iterations"
     if _is_cut(diff):

@@ -1,0 +1,69 @@
+// The waterfall: a row for each call, with its bar where it was in the time of the run; the index of the thread.
+
+class Waterfall {
+  constructor(run, thread) {
+    this.run = run;
+    this.total = run.duration;
+    this.thread = thread;
+    this.rows = new Map(); // by the card of the call
+    const calls = [...thread.element.querySelectorAll(".card")].map((card) => run.calls.get(Number(card.id.slice(1))));
+    this.element = h("div", { class: "fall" }, this.axis(), this.groups(calls.filter(Boolean)));
+  }
+
+  tone(call) {
+    if (call.ok === false) return "fail";
+    return this.run.owners.has(call.inside) ? "agent" : call.kind;
+  }
+
+  axis() {
+    const marks = [0, 0.25, 0.5, 0.75, 1].map((part) => h("span", { "--at": `${part * 100}%` }, part ? time(part * this.total) : "0"));
+    return h("div", { class: "axis" }, this.overview(), h("div", {}, marks));
+  }
+
+  /** Return the whole run in one line: what failed stands out, however long the run is. */
+  overview() {
+    const lines = Map.groupBy(this.run.calls.values(), (call) => this.tone(call));
+    const x = (ms) => ((ms / this.total) * 1000).toFixed(2);
+    const path = (call) => `M${x(call.at)} 0H${Math.max(x(call.at + (call.took ?? 0)), Number(x(call.at)) + 2)}`;
+    const drawn = ["model", "agent", "tool", "fail"].map((tone, place) =>
+      svg("path", { "data-tone": tone, d: (lines.get(tone) ?? []).map(path).join(""), transform: `translate(0 ${3 + 6 * place})` }),
+    );
+    return svg("svg", { viewBox: "0 0 1000 24", preserveAspectRatio: "none" }, drawn);
+  }
+
+  groups(calls) {
+    let turn = null;
+    return calls.map((call) => {
+      if (call.owner !== "root" || call.iteration === turn) return this.row(call);
+      turn = call.iteration;
+      return [h("h3", {}, turn == null ? "outside the loop" : `Turn ${turn}`), this.row(call)];
+    });
+  }
+
+  row(call) {
+    const part = (ms) => `${((ms / this.total) * 100).toFixed(3)}%`;
+    const said = call.kind === "model" ? this.answer(call) : this.outcome(call);
+    const seqs = [call.event, call.end, call.reasonMissing].map((event) => event?.seq);
+    const row = h(
+      "a",
+      { class: `row${call.end ? "" : " open"}`, href: `#e${call.event.seq}`, "data-tone": this.tone(call), title: said.slice(0, 400) },
+      h("span", { class: "name", "--depth": call.owner.split("/").length - 1 }, call.kind === "model" ? "model" : call.name),
+      h("span", { class: "said" }, said.slice(0, 200)),
+      seqs.some((seq) => this.run.findingsAt.has(seq)) && h("span", { class: "sign", title: "among the findings" }, "⚑"),
+      h("span", { class: "took" }, time(call.took)),
+      h("i", { "--at": part(call.at), "--took": part(call.took ?? this.total - call.at) }),
+    );
+    this.rows.set(this.thread.places.get(`e${call.event.seq}`), row);
+    return row;
+  }
+
+  answer({ end }) {
+    if (!end || end.data.error) return end ? errorOf(end.data) : "";
+    return saidBy(end.data) || `calls ${(end.data.tool_calls ?? []).map((call) => call.name).join(", ")}`;
+  }
+
+  outcome({ event, end }) {
+    const result = !end ? "" : end.data.ok ? readable(end.data.result ?? null) : errorOf(end.data);
+    return `${signature(event.data.args)}${end ? " → " : ""}${result.replaceAll("\n", " ")}`;
+  }
+}
