@@ -82,7 +82,6 @@ class State:
         self._side = side
         self._rest = ""
         self._versions: dict[str, str] = {}
-        self._adrift: Resources = NOTHING
         self._unknown = count()
         self.course = ""
         """A digest of all that the run has done so far."""
@@ -103,10 +102,8 @@ class State:
         """Register a call whose body did not run."""
         self.course = digest(self.course, "refused")
 
-    def key(self, resources: Resources) -> str | None:
-        """Return the state of the resources; None if they may change at any time."""
-        if meet(resources, self._adrift):
-            return None
+    def key(self, resources: Resources) -> str:
+        """Return the state of the resources."""
         if resources is None:
             return digest(("", self._rest), *sorted(self._versions.items()))
         return digest(*((name, self._versions.get(name, self._rest)) for name in sorted(resources)))
@@ -118,14 +115,12 @@ class State:
             call: agent, tool and arguments.
             touches: the resources that it reads and writes.
             what: the call as messages name it.
-            adrift: whether the moment of its effect is unknown: from now on these resources may change at any time.
+            adrift: whether the moment of its effect is unknown: from now on the state of these resources is, too.
         """
-        before = self.key(touches.depends)
-        if adrift or before is None:
-            self._adrift = union(self._adrift, touches.writes)
+        version = self._new() if adrift else digest(call, self.key(touches.depends))
         if touches.writes != NOTHING:
             self.course = digest(self.course, call)
-        self._write(touches.writes, digest(call, before), what)
+        self._write(touches.writes, version, what)
 
     def lose(self, writes: Resources, why: str) -> None:
         """Note that the state of these resources is now unknown."""
@@ -187,7 +182,7 @@ class Call:
     """The resources that side-effecting calls of its body may have changed."""
     course: str = ""
     """The course of the run up to it."""
-    state: str | None = ""
+    state: str = ""
     """The state of the resources that its answer depends on, when it was answered."""
     log_at: int = 0
     """The number of side effects before it in the recording's log."""
@@ -425,16 +420,11 @@ def reads_alike(then: dict[str, Any], now: dict[str, Any]) -> bool:
     return all(json_hash(one.get(key)) == json_hash(other.get(key)) for key in NAMED)
 
 
-def _bare(schema: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return a schema without descriptions."""
+def _bare(schema: Any, *, is_named: bool = False) -> Any:  # noqa: ANN401 - JSON
+    """Return a schema, or with `is_named` schemas by name, without descriptions."""
     if isinstance(schema, list):
         return [_bare(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    return {
-        key: {name: _bare(each) for name, each in value.items()}
-        if key in NAMED and isinstance(value, dict)
-        else _bare(value)
-        for key, value in schema.items()
-        if key not in WORDS
-    }
+    kept = {key: value for key, value in schema.items() if is_named or key not in WORDS}
+    return {key: _bare(value, is_named=not is_named and key in NAMED) for key, value in kept.items()}

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
-from playhead.errors import PlayheadError, UsageError, nearest
+from playhead.errors import PlayheadError, UsageError
 from playhead.kernel.describe import describe
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.base import Checked, Model
 from playhead.kernel.rationale import strip_rationales
 from playhead.kernel.repair.lenient_json import read_call
 from playhead.kernel.repair.text_calls import read_text
-from playhead.replay.loading import require_sound
+from playhead.replay.loading import require_options, require_sound
 from playhead.replay.overrides import Overrides
 from playhead.replay.redacted import Rebinding, require_parameters, require_whole
 from playhead.trace.events import LlmRequested
@@ -84,9 +84,7 @@ async def decide(
         MissingApiKeyError, UnknownModelError, MissingDependencyError: a model cannot be used at all.
     """
     require_sound(recording)
-    for name in options:
-        if name not in DecideOptions.__annotations__:
-            raise UsageError(f"decide has no option {name!r}.{nearest(name, DecideOptions.__annotations__)}")
+    require_options(options, DecideOptions, "decide")
     repeat, api_base = options.get("repeat", 1), options.get("api_base")
     if type(repeat) is not int or repeat < 1:
         raise UsageError(f"repeat must be a whole number from 1; it is {repeat!r}")

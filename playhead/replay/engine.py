@@ -342,10 +342,8 @@ class ReplayWorld(World):
         if not answers and name in (HOOK, POLICY) and self._has_code:
             return await super().fact(owner, name, key, answer)  # it only observes what the replay did
         if not answers:
-            raise UnrecordedCallError(
-                f"{owner} asks for the fact {name!r}, which was not recorded for it; a replay asks nobody, "
-                f"whatever on_missing says{'; pass agent=, whose code looks at the answers' if name == POLICY else ''}"
-            )
+            why = "pass agent=, whose code looks at the answers" if name == POLICY else "a replay asks nobody"
+            raise UnrecordedCallError(f"{owner} asks for the fact {name!r}, which was not recorded for it: {why}")
         return answers.popleft()
 
     def specs(self, owner: str, tools: Mapping[str, Tool]) -> list[ToolSpec]:

@@ -162,14 +162,9 @@ class FrozenWorld(World):
 def as_declared(header: AgentHeader, then: AgentHeader) -> AgentHeader:
     """Return an agent's header as code declares it now; what is of the place where it ran, and no declaration, is as recorded."""
     prices = {(each.model, each.address): each.prices for each in then.fallbacks}
-    update = {
-        "prices": then.prices,
-        "address": then.address,
-        "fallbacks": tuple(
-            each.model_copy(update={"prices": prices.get((each.model, each.address))}) for each in header.fallbacks
-        ),
-    }
-    return header.model_copy(update=update)
+    known = ((each, prices.get((each.model, each.address))) for each in header.fallbacks)
+    fallbacks = tuple(each.model_copy(update={"prices": price}) for each, price in known)
+    return header.model_copy(update={"prices": then.prices, "address": then.address, "fallbacks": fallbacks})
 
 
 class FrozenModel:

@@ -14,7 +14,7 @@ from playhead.kernel.guards import termination_of
 from playhead.kernel.hooks import Refuse, Stop, Terminate
 from playhead.kernel.lifecycle.steering import STOP
 from playhead.kernel.session import Guard, Steering
-from playhead.replay.calls import entering, inside_bodies, scope_of
+from playhead.replay.calls import entering, facts_of, inside_bodies, scope_of
 from playhead.trace import events as e
 from playhead.trace.owners import is_within, lineage
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from playhead.diagnose.recording import OwnerRecording, Recording
-    from playhead.kernel.approval import ApprovalRequest
     from playhead.kernel.session import Session
     from playhead.kernel.state import PlannedCall
     from playhead.trace.types import Request, ToolSpec
@@ -57,11 +56,8 @@ def recorded_guards(
     for call_id, call in owner.calls.items() if inside else ():
         ports["inside", call_id] = inside.get(scope_of(owner.owner, call), ())
     _add_approvals(session, owner, found)
-    return tuple(
-        RecordedGuard(_above(session, ends), switch, outcomes)
-        for (switch, ends, _), outcomes in found.items()
-        if outcomes
-    )
+    made = ((name, _above(session, ends), outcomes) for (name, ends, _), outcomes in found.items() if outcomes)
+    return tuple(RecordedGuard(ends, name, outcomes) for name, ends, outcomes in made)
 
 
 def _add_approvals(session: Session, owner: OwnerRecording, found: dict[tuple[str, str, int], Outcomes]) -> None:
@@ -74,11 +70,7 @@ def _add_approvals(session: Session, owner: OwnerRecording, found: dict[tuple[st
             for number in range(times):  # of equal switches that are stacked, each asks
                 found[switch, ends, number]["wants", call_id] = True
             if (None, call_id) in asked:  # the tool asks beside a switch only where the agent has an approver
-                session.gate.approve_by(_nobody)
-
-
-def _nobody(request: ApprovalRequest) -> bool:  # noqa: ARG001
-    return False
+                session.gate.approve_by(lambda _: False)
 
 
 class RecordedGuard(Guard):
@@ -197,13 +189,8 @@ class RecordedStops(Steering):
     """Stops agents where the user stopped them through the run's handle. Pauses are not repeated."""
 
     def __init__(self, recording: Recording) -> None:
-        self._stops = {
-            (owner.owner, fact.key): str(fact.value)
-            for owner in recording.owners.values()
-            for fact in owner.facts
-            if fact.name == STOP
-        }
+        self._facts = facts_of(recording)
 
     def stops(self, session: Session, before: str) -> str | None:
         """Return the reason of a recorded stop before this turn or request, if any."""
-        return self._stops.get((session.owner, before))
+        return next(map(str, self._facts[session.owner, STOP, before]), None)

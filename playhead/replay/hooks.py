@@ -268,14 +268,9 @@ def _name(tag: str, payload: Payload) -> str:
     """Return a payload's identity, without ids, which are new in every run."""
     if not isinstance(payload, Request):
         return json_hash(before_of(tag, payload))
-    messages = [
-        [
-            each.model_dump(mode="json", include={"role", "content", "name"}),
-            *([c.name, c.arguments] for c in each.tool_calls),
-        ]
-        for each in payload.messages
-    ]
-    return json_hash([request_parts(payload), messages])
+    messages = [each.model_dump(mode="json", include={"role", "content", "name"}) for each in payload.messages]
+    calls = [[[call.name, call.arguments] for call in each.tool_calls] for each in payload.messages]
+    return json_hash([request_parts(payload), messages, calls])
 
 
 def _made_by_callers(owner: OwnerRecording) -> dict[tuple[str, str], Made]:

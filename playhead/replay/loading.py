@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from playhead.compose.contexts import HOOK
 from playhead.diagnose.recording import read_recording
-from playhead.errors import NotReplayableError
+from playhead.errors import NotReplayableError, UsageError, nearest
 from playhead.settings import load_settings
 from playhead.trace.store import TraceStore
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from playhead.diagnose.recording import Recording
 
 
@@ -19,6 +21,17 @@ def read_reference(reference: str | Path, trace_dir: str | Path | None = None) -
     """Load a recording by reference; see `playhead.load_recording`."""
     folder = Path(trace_dir) if trace_dir is not None else load_settings().trace_dir
     return read_recording(TraceStore(folder.expanduser()).resolve(reference))
+
+
+def require_options(given: Iterable[str], known: type, what: str) -> None:
+    """Refuse options that a `TypedDict` does not have.
+
+    Raises:
+        UsageError: an option is unknown; the message names the nearest.
+    """
+    for name in given:
+        if name not in known.__annotations__:
+            raise UsageError(f"{what} has no option {name!r}.{nearest(name, known.__annotations__)}")
 
 
 def require_sound(recording: Recording) -> None:

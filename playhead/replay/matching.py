@@ -52,8 +52,7 @@ class Match(NamedTuple):
 
 NOWHERE: Final = Place((), is_owner=False)
 HIDDEN: Final = (
-    "redaction made its arguments look the same as these, and nothing here tells whether they are (the key of their "
-    "fingerprints is in ~/.playhead of whoever recorded it; rebind= gives redacted values)"
+    "redaction hides whether its arguments are these: the key of their fingerprints is of another ~/.playhead"
 )
 
 
@@ -180,10 +179,10 @@ class Matcher:
         calls = [call for call in found if _is_answer(call)]
         different = next((call for call in calls[1:] if not _same_answer(calls[0], call)), None)
         if different is not None:
+            both = " and ".join(f"{each.owner} (event {each.seq})" for each in (calls[0], different))
+            why = f"no recorded agent had its task; {both} made the same call and were answered differently"
             raise AmbiguousResultError(
-                f"{asked.owner} calls {asked.started.tool}, and no recorded agent had its task; "
-                f"{calls[0].owner} (event {calls[0].seq}) and {different.owner} (event {different.seq}) made the same "
-                "call and were answered differently, so nothing says which answer is right. Give it with tool_results="
+                f"{asked.owner} calls {asked.started.tool}, and {why}. Give it with tool_results="
             )
         return calls[0] if calls else None
 

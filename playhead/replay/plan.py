@@ -15,7 +15,7 @@ from playhead.kernel.agent_tool import AgentTool
 from playhead.kernel.strategies.base import strategy_of
 from playhead.replay.calls import Past, read_past
 from playhead.replay.cast import Cast, live_texts
-from playhead.replay.loading import require_no_program, require_replayable, require_sound
+from playhead.replay.loading import require_no_program, require_options, require_replayable, require_sound
 from playhead.replay.matching import says_tools
 from playhead.replay.redacted import Rebinding, markers_in, require_parameters, require_whole
 from playhead.replay.serving import OnMissing, checked_policy
@@ -83,9 +83,7 @@ def make_plan(recording: Recording, overrides: Overrides, options: ReplayOptions
     Raises:
         UsageError, NotReplayableError: as for `replay`.
     """
-    for name in options:
-        if name not in ReplayOptions.__annotations__:
-            raise UsageError(f"replay has no option {name!r}.{nearest(name, ReplayOptions.__annotations__)}")
+    require_options(options, ReplayOptions, "replay")
     agent, read_only = options.get("agent"), checks.listed("read_only", options.get("read_only", ()))
     on_missing = checked_policy(options.get("on_missing", "strict"), has_code=agent is not None)
     rebinding = Rebinding.of(options.get("rebind"))

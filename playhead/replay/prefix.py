@@ -126,10 +126,8 @@ def _was_entered(recording: Recording, owner: str, call: RecordedCall) -> bool:
 
 def caught_up(recording: Recording) -> bool:
     """Return whether a resumed run had reproduced the run that it continues, so that it was live."""
-    return any(
-        isinstance(record.event, e.RunResumed) and record.event.caught_up_with == recording.header.resumed_from
-        for record in recording.records
-    )
+    marks = (each.event for each in recording.records if isinstance(each.event, e.RunResumed))
+    return any(mark.caught_up_with == recording.header.resumed_from for mark in marks)
 
 
 def _require_resumable(recording: Recording) -> None:
@@ -303,10 +301,8 @@ def _answer(prefix: Prefix, call: UnresolvedCall, answer: object) -> Iterator[Re
     if type(answer) is NotHappened:
         return
     if type(answer) is not ResultOverride or (answer.tool, answer.arguments, answer.nth) != (call.tool, None, None):
-        raise UsageError(
-            f"unresolved: {call.key!r} takes ResultOverride({call.tool!r}, result=…), ResultOverride({call.tool!r}, error=…) or "
-            f"DID_NOT_HAPPEN; it is {answer!r}"
-        )
+        takes = f"ResultOverride({call.tool!r}, result=…), ResultOverride({call.tool!r}, error=…) or DID_NOT_HAPPEN"
+        raise UsageError(f"unresolved: {call.key!r} takes {takes}; it is {answer!r}")
     opened = prefix.open_calls[call.owner, call.call_id]
     started = next(each for each in prefix.whole.records if each.seq == opened.seq)
     completed = e.ToolCallCompleted(

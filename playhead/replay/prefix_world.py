@@ -145,11 +145,9 @@ def _explained(prefix: Prefix, found: Divergence) -> str:
     """Return the reason why a run cannot continue from where the recorded one stopped."""
     line = "" if found.seq is None else f" (line {prefix.lines.get(found.seq, found.seq + 1)} of the trace)"
     recorded, now = (shortened(repr(each)) for each in (found.expected, found.actual))
-    return (
-        f"{prefix.recording.run_id} cannot be resumed with this code, which does something else than was recorded: "
-        f"{found.owner}, {found.where}{line}: {found.what}; recorded {recorded}, now {now}. "
-        "Nothing was run. Resume with the agent, prompts, tools and settings of then"
-    )
+    what = f"{found.owner}, {found.where}{line}: {found.what}; recorded {recorded}, now {now}"
+    why = "cannot be resumed with this code, which does something else than was recorded"
+    return f"{prefix.recording.run_id} {why}: {what}. Nothing was run. Resume with the agent and settings of then"
 
 
 @dataclass

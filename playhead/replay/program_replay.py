@@ -104,12 +104,6 @@ class ReplayedProgram(ProgramWorld):
         self._agents = set[str]()
         """The agents that were entered."""
         self._alike = _answered_differently(recording)
-        self._approvals = {
-            (name, fact.key): fact.value
-            for name, owner in recording.owners.items()
-            for fact in owner.facts
-            if fact.name == "approval"
-        }
         self._prompts = {name: _first_prompt(recording, name) for name in recording.owners}
         self._other_prompts = self._requests = 0
         self._reached: set[tuple[str, str]] = set()
@@ -208,10 +202,10 @@ class ReplayedProgram(ProgramWorld):
         if serving is not None and serving.is_made_up:
             return {"approved": True, "why": f"{serving.rung}: nobody was asked and nothing runs", "by": "replay"}
         call = None if serving is None else serving.call
-        place = ("", "") if call is None else (call.owner, call.started.call_id)
-        if place not in self._approvals:
+        decisions = None if call is None else self._asked[call.owner, name, call.started.call_id]
+        if not decisions:
             self.stop(UnrecordedCallError(f"{owner} asks for {name} of {key}, which was not recorded"))
-        return self._approvals[place]
+        return decisions[0]
 
     def unused(self) -> Iterator[str]:
         """Yield the overrides that no request got: nothing says what they would change."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from playhead.diagnose import recording as diagnose
 from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.replay.decisions import decide
 from playhead.replay.engine import replay
 from playhead.replay.fork import fork
-from playhead.replay.loading import read_reference
+from playhead.replay.loading import read_reference, require_options
 from playhead.replay.overrides import Changes
 from playhead.replay.plan import ReplayOptions
 from playhead.replay.program_replay import replay_program
@@ -28,6 +28,19 @@ if TYPE_CHECKING:
     from playhead.replay.decisions import DecideOptions, Decision
     from playhead.replay.engine import ReplayResult
     from playhead.replay.fork import Answer
+
+
+class ReproduceOptions(TypedDict, total=False):
+    """The options of `reproduce`."""
+
+    agent: Agent | None
+    """The recorded agent, to take its tools and strategy from code."""
+    program: Callable[..., Any] | None
+    """The recorded function, for a recording of one."""
+    args: Mapping[str, Any] | None
+    """Arguments of the function by name, in place of the recorded ones."""
+    sealed: bool
+    """With `program=`: stop when this process connects a socket."""
 
 
 class Again(ReplayOptions, Changes, total=False):
@@ -89,40 +102,23 @@ class Recording(diagnose.Recording):
         """Ask models the recorded request of a turn, and block until they have answered."""
         return run_blocking(lambda: self.decide(at, models, **options))
 
-    async def reproduce(
-        self,
-        *,
-        agent: Agent | None = None,
-        program: Callable[..., Any] | None = None,
-        args: Mapping[str, Any] | None = None,
-        sealed: bool = False,
-    ) -> Reproduction:
+    async def reproduce(self, **options: Unpack[ReproduceOptions]) -> Reproduction:
         """Run the recording again with everything frozen and compare every event: see `playhead.replay.reproduce`.
 
-        Args:
-            agent: the recorded agent, to take its tools and strategy from code.
-            program: the recorded function, for a recording of one.
-            args: arguments of the function by name, in place of the recorded ones.
-            sealed: with `program=`: stop when this process connects a socket.
-
         Raises:
-            UsageError: an argument is missing or not valid.
+            UsageError: an option is missing or not valid.
             NotReplayableError: see `playhead.replay.reproduce`.
         """
-        if program is None:
-            return await reproduce(self, agent=agent)
-        return await reproduce_program(self, program, args, sealed=sealed)
+        require_options(options, ReproduceOptions, "reproduce")
+        if options.get("program") is None:
+            return await reproduce(self, agent=options.get("agent"))
+        return await reproduce_program(
+            self, options["program"], options.get("args"), sealed=options.get("sealed", False)
+        )
 
-    def reproduce_sync(
-        self,
-        *,
-        agent: Agent | None = None,
-        program: Callable[..., Any] | None = None,
-        args: Mapping[str, Any] | None = None,
-        sealed: bool = False,
-    ) -> Reproduction:
+    def reproduce_sync(self, **options: Unpack[ReproduceOptions]) -> Reproduction:
         """Reproduce the recording and block until the outcome."""
-        return run_blocking(lambda: self.reproduce(agent=agent, program=program, args=args, sealed=sealed))
+        return run_blocking(lambda: self.reproduce(**options))
 
     async def resume(self, agent: Agent, **options: Unpack[ResumeOptions]) -> RunResult:
         """Resume an interrupted run with the live model and tools: see `playhead.replay.resume`."""

@@ -149,7 +149,7 @@ async def _reproduce(recording: Recording, agent: Agent | None, passed: Passed |
     known = replace(recording, records=tuple(without_end(recording))) if stopped else recording
     world = FrozenWorld(known, tools_from_code=agent is not None, passed=passed)
     follower = _Reproduced(world)
-    await run_frozen(world, agent, follower)
+    await run_frozen(world, agent, follower, None, None)
     if follower.error is not None:
         raise follower.error
     cut_short = bool(world.after_end) or known is not recording
@@ -219,11 +219,7 @@ class _Reproduced(Follower):
 
 
 async def run_frozen(
-    world: FrozenWorld,
-    agent: Agent | None,
-    hear: OnRecord,
-    task: Content | None = None,
-    redactor: Redactor | None = None,
+    world: FrozenWorld, agent: Agent | None, hear: OnRecord, task: Content | None, redactor: Redactor | None
 ) -> None:
     """Run the recording of a world again, with nothing live."""
     recording = world.recording

@@ -17,14 +17,14 @@ from playhead.agent.agent import carry_on
 from playhead.agent.options import DEFAULT, Default
 from playhead.agent.running import Beginning, redactor_of
 from playhead.diagnose.recording import Recording, read_recording
-from playhead.errors import PlayheadError, UsageError, nearest
+from playhead.errors import PlayheadError, UsageError
 from playhead.kernel import checks
 from playhead.kernel.lifecycle.signals import listening
 from playhead.kernel.lifecycle.threads import Waiting, run_blocking
 from playhead.kernel.strategies.base import strategy_of
 from playhead.replay.frozen import FrozenWorld
 from playhead.replay.guards import RecordedStops
-from playhead.replay.loading import read_reference, require_no_program, require_own, require_sound
+from playhead.replay.loading import read_reference, require_no_program, require_options, require_own, require_sound
 from playhead.replay.prefix import Prefix, caught_up, prefix_of, resolve
 from playhead.replay.prefix_world import PrefixFollower, PrefixWorld
 from playhead.replay.redacted import ANSWERS, Rebinding, markers_in, require_whole
@@ -112,9 +112,7 @@ async def _resume(
     agent: Agent, ref: Recording | str | Path, waiting: Waiting | None, options: ResumeOptions
 ) -> RunResult:
     """Validate everything before the run is live, then continue the run."""
-    for name in options:
-        if name not in ResumeOptions.__annotations__:
-            raise UsageError(f"resume has no option {name!r}.{nearest(name, ResumeOptions.__annotations__)}")
+    require_options(options, ResumeOptions, "resume")
     recording = ref if isinstance(ref, Recording) else read_reference(ref, options.get("trace_dir"))
     run_id = checks.checked_id(options.get("run_id") or new_run_id())
     if run_id == recording.run_id:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from playhead.errors import (
     AmbiguousResultError,
-    RecordingEndedError,
     ReplayError,
     StaleResultError,
     UnrecordedCallError,
@@ -166,11 +165,7 @@ class Answers:
     """Answers the calls of one replay, and counts the answers by rung."""
 
     def __init__(
-        self,
-        recording: Recording,
-        past: Past,
-        on_missing: OnMissing,
-        results: tuple[ResultOverride | ToolFault, ...],
+        self, recording: Recording, past: Past, on_missing: OnMissing, results: tuple[ResultOverride | ToolFault, ...]
     ) -> None:
         self.rungs: Counter[str] = Counter()
         """The number of calls by rung."""
@@ -235,8 +230,7 @@ class Answers:
         """Return the answer of an expected call; None for a call of a built-in tool.
 
         Raises:
-            UnrecordedCallError, StaleResultError, RecordingEndedError: there is nothing to serve, and the policy is
-                `strict`.
+            UnrecordedCallError, StaleResultError: there is nothing to serve, and the policy is `strict`.
             AmbiguousResultError: there are several different answers, under any policy.
         """
         asked = self._asked.get((owner, call_id))
@@ -372,10 +366,8 @@ class Answers:
         if outcome is None:
             why = "an equal call before it got no recorded answer, so what its cache holds is not known"
         elif asked.spec.cache_s is None or (state is not None and state == asked.state):  # its body says the same
-            return Serving(
-                "reordered" if outcome.rung in GROUNDED else outcome.rung or "exact",
-                outcome=replace(outcome, cached=True),
-            )
+            rung = "reordered" if outcome.rung in GROUNDED else outcome.rung or "exact"
+            return Serving(rung, outcome=replace(outcome, cached=True))
         else:
             why = "whether the time of its cache was over by then is not known"
         self.doubts[asked.context.owner, asked.context.call_id] = why
@@ -437,7 +429,7 @@ class Answers:
             why = f"(event {refused.seq}) it was refused and did not run: {refused.refusal.message}"
             return UnrecordedCallError(f"{asked}; when it was recorded {why}")
         if here is not None:
-            return RecordingEndedError(f"{asked}; the recording has no answer to it (event {here.seq})")
+            return UnrecordedCallError(f"{asked}; the recording has no answer to it (event {here.seq})")
         if same:
             events = ", ".join(str(call.seq) for call in same)
             why = f"it was recorded (event {events}), and it has been served already or is another call's"
