@@ -64,7 +64,7 @@ class StatisticsFold:
         """By the root agent's name and the path of agents below it."""
         self.rungs: Counter[str] = Counter()
         self.unknown_kinds: set[str] = set()
-        self.times: Counter[str] = Counter()
+        self.duration_ms = 0.0
         self.total = Spent()
 
     def add(self, recording: Recording) -> None:
@@ -77,30 +77,12 @@ class StatisticsFold:
         self.counts["lost"] += ending.lost_events if ending else 0
         self.counts["replays"] += recording.header.replay_of is not None
         self.unknown_kinds |= {each.kind for each in recording.records if isinstance(each.event, e.UnknownEvent)}
-        self._add_times(recording)
+        self.duration_ms += recording.duration_ms
         for owner in recording.owners.values():
             agent = self.agents[recording.header.agent.name, agent_path(owner.owner)]
             self._add_agent(agent, owner)
             self._add_exchanges(agent, owner)
             self._add_calls(agent, owner, is_imported=recording.header.imported is not None)
-
-    def _add_times(self, recording: Recording) -> None:
-        """Count each moment once: for the model if a request is open, else for tools, else for the rest."""
-        attempts, calls, last_us = set[tuple[str, int, int]](), set[tuple[str, str]](), recording.records[0].ts
-        for record in recording.records:
-            owner, event = record.owner, record.event
-            what = "model" if attempts else "tools" if calls else "other"
-            self.times[what] += max(record.ts - last_us, 0)
-            last_us = max(record.ts, last_us)
-            match event:
-                case e.LlmRequested():
-                    attempts.add((owner, event.request, event.attempt))
-                case e.LlmResponded() | e.LlmFailed():
-                    attempts.discard((owner, event.request, event.attempt))
-                case e.ToolCallStarted() if _kind(recording.owners[owner], event.tool) == "function":
-                    calls.add((owner, event.call_id))
-                case e.ToolCallCompleted():
-                    calls.discard((owner, event.call_id))
 
     def _add_agent(self, agent: Tally, owner: OwnerRecording) -> None:
         agent.counts["iterations"] += owner.iterations
@@ -154,7 +136,6 @@ class StatisticsFold:
         models = tuple(_model(name, each) for name, each in self.models.items())
         tools = tuple(_tool(name, each) for name, each in self.tools.items())
         counts, replays = self.counts, self.counts["replays"]
-        times = {f"{name}_ms": self.times[name] / 1000 for name in ("model", "tools", "other")}
         coverage = round(counts["stated"] / counts["expected"], 4) if counts["expected"] else None
         return m.Statistics(
             runs=counts["runs"],
@@ -162,7 +143,7 @@ class StatisticsFold:
             recordings=dict(self.recordings),
             endings=dict(self.endings.most_common()),
             **_spent(self.total),
-            time=m.TimeSplit(total_ms=sum(self.times.values()) / 1000, **times),
+            duration_ms=self.duration_ms,
             models=tuple(sorted(models, key=lambda each: -((each.tokens_in or 0) + (each.tokens_out or 0)))),
             tools=tuple(sorted(tools, key=lambda each: -each.calls)),
             agents=tuple(_agent(path, each) for (_, path), each in self.agents.items()),

@@ -106,19 +106,6 @@ class Reasons(Part):
     """`stated` of `expected`, 0 to 1; null when none was expected."""
 
 
-class TimeSplit(Part):
-    """Where the time went, in milliseconds. At every moment one thing is counted: a model call before a tool."""
-
-    total_ms: float
-    """From the first to the last event of each run."""
-    model_ms: float
-    """While at least one model call was in flight."""
-    tools_ms: float
-    """While at least one tool ran, and no model call."""
-    other_ms: float
-    """The rest: Playhead itself, approvals, waiting for a retry."""
-
-
 class ReplayStatistics(Part):
     """How the tool results of replays came about."""
 
@@ -140,7 +127,7 @@ class Blind(Part):
 class Statistics(Spending):
     """Figures of one run or of many; `coverage` names what they leave out."""
 
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     """The version of this format; it increases with each incompatible change."""
     runs: int
     """Runs."""
@@ -150,8 +137,8 @@ class Statistics(Spending):
     """Runs by the state of their file: `closed`, `open`, `truncated`, `damaged`."""
     endings: dict[Text, int]
     """Runs by reason code; `(no end)` where the file has none."""
-    time: TimeSplit
-    """Where the time went."""
+    duration_ms: float
+    """Milliseconds of all runs together; those of models and tools are in their own distributions."""
     models: tuple[ModelStatistics, ...]
     """By model, most tokens first."""
     tools: tuple[ToolStatistics, ...]

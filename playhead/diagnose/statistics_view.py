@@ -31,10 +31,7 @@ def _totals(figures: m.Statistics) -> Iterator[str]:
     yield f"Endings: {_counts(figures.endings) or 'none'}"
     tokens = pair_text(figures.tokens_in, figures.tokens_out, figures.usage_unknown, "{} in, {} out")
     yield f"Tokens: {tokens or UNKNOWN}. Cost: {cost_text(figures.cost_usd, figures.cost_unknown) or UNKNOWN}"
-    time = figures.time
-    parts = (("model", time.model_ms), ("tools", time.tools_ms), ("other", time.other_ms))
-    shares = ", ".join(f"{what} {part / time.total_ms if time.total_ms else 0:.1%}" for what, part in parts)
-    yield f"Time: {time_cell(time.total_ms)} ({shares})"
+    yield f"Time: {time_cell(figures.duration_ms)}"
     reasons = figures.reasons
     stated = "not asked for" if reasons.coverage is None else f"{reasons.stated:,} of {reasons.expected:,} calls"
     yield f"Stated reasons: {stated}"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.diagnose.parts import content_text, usage_text
 from playhead.trace import events as e
+from playhead.trace.types import Rationale
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,8 +32,33 @@ SENTENCES: Final = {
     "decision-evaluated": "{decision}",
     "curator-decision": "{ref} {action}",
     "nudge-issued": "{nudge} ({severity}): {text}",
+    "emission-changed": "{tag} by {hook}: {before} → {after}",
+    "emission-suppressed": "{tag} by {hook}: {before}",
+    "assumption-recorded": "{assumption}",
+    "tool-call-repaired": "call {call_id}, {stage}: {before} → {after}",
+    "strategy-switch-evaluated": "{from_strategy}: {will_switch:switch|not} to {recommended_strategy}",
+    "guardrail-violation": "{guard} {blocked:stopped the run|noticed}: {violations}",
+    "verifier-verdict": "{verified:passed|did not pass}: {summary}",
+    "approval-decided": "{approved:approved|denied}{by: by {by}|}{why:: {why}|} (call {call_id})",
+    "kernel-state-snapshot": "{status}{terminated_by: by {terminated_by}|}: {steps} steps, {messages} messages",
+    "final-answer": "{output}{confidence: ({confidence} confidence)|}",
 }
-"""Kinds whose sentence is only their fields, and the stated reason behind them."""
+"""Kinds whose sentence is only their fields, and the stated reason behind them. `{field:this|that}` is `this` if the field is
+set and true, else `that`."""
+
+
+class _Value:
+    """A field in a sentence."""
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def __format__(self, words: str) -> str:
+        """Return its value, or one of two texts, the second of which contains no `|`."""
+        if words:
+            yes, _, no = words.rpartition("|")
+            return yes if self._value else no
+        return "; ".join(map(preview, self._value)) if isinstance(self._value, tuple) else preview(self._value)
 
 
 @singledispatch
@@ -40,9 +66,12 @@ def summarise(event: e.EventBase) -> str:
     """Return the event in a sentence; for a rare kind, or one that this version does not know, its fields."""
     if event.kind in SENTENCES:
         reason = getattr(event, "reason", None) or getattr(event, "rationale", None)
-        return _because(SENTENCES[event.kind].format_map(event.__dict__), reason)
-    fields = event.model_dump(exclude={"kind"})
-    return _clauses(f"{name}={preview(value)}" for name, value in fields.items() if value not in (None, "", (), []))
+        fields = {name: _Value(value) for name, value in event.__dict__.items()}
+        return _because(
+            SENTENCES[event.kind].format_map(fields), reason.why if isinstance(reason, Rationale) else reason
+        )
+    dumped = event.model_dump(exclude={"kind"})
+    return _clauses(f"{name}={preview(value)}" for name, value in dumped.items() if value not in (None, "", (), []))
 
 
 def preview(value: Any) -> str:  # noqa: ANN401 - JSON
@@ -105,16 +134,6 @@ def _(event: e.RunCompleted | e.AgentCompleted) -> str:
     because = event.terminated_because
     why = f" ({because})" if because and because != event.error else ""
     return _because(_clauses([f"{ending_text(event)}{why}", turns, usage_text(event.usage)]), outcome)
-
-
-# --- phases and hooks -------------------------------------------------------------------------------------------------
-
-
-@summarise.register(e.EmissionChanged)
-@summarise.register(e.EmissionSuppressed)
-def _(event: e.EmissionChanged | e.EmissionSuppressed) -> str:
-    after = f" → {preview(event.after)}" if isinstance(event, e.EmissionChanged) else ""
-    return f"{event.tag} by {event.hook}: {preview(event.before)}{after}"
 
 
 # --- thread -----------------------------------------------------------------------------------------------------------
@@ -202,11 +221,6 @@ def _(event: e.Reflection | e.Critique) -> str:
 
 
 @summarise.register
-def _(event: e.AssumptionRecorded) -> str:
-    return _because(event.assumption, event.rationale.why if event.rationale else None)
-
-
-@summarise.register
 def _(event: e.AlternativesConsidered) -> str:
     rejected = "; ".join(f"not {each.name or each.option} ({each.rejected_because})" for each in event.alternatives)
     kept = f" (kept {', '.join(event.kept) or 'none'})" if event.kept is not None else ""
@@ -223,11 +237,6 @@ def _(event: e.ToolCallStarted) -> str:
 
 
 @summarise.register
-def _(event: e.ToolCallRepaired) -> str:
-    return f"call {event.call_id}, {event.stage}: {preview(event.before)} → {preview(event.after)}"
-
-
-@summarise.register
 def _(event: e.ToolCallCompleted) -> str:
     flags = ["cached" if event.cached else None, "abandoned" if event.abandoned else None, event.rung]
     note = f" [{_clauses(flags)}]" if any(flags) else ""
@@ -240,48 +249,10 @@ def _(event: e.ToolCallCompleted) -> str:
 
 
 @summarise.register
-def _(event: e.StrategySwitchEvaluated) -> str:
-    verdict = f"switch to {event.recommended_strategy}" if event.will_switch else f"not to {event.recommended_strategy}"
-    return _because(f"{event.from_strategy}: {verdict}", event.rationale)
-
-
-@summarise.register
-def _(event: e.GuardrailViolation) -> str:
-    return f"{event.guard} {'stopped the run' if event.blocked else 'noticed'}: {'; '.join(event.violations)}"
-
-
-@summarise.register
-def _(event: e.VerifierVerdict) -> str:
-    return f"{'passed' if event.verified else 'did not pass'}: {event.summary}"
-
-
-@summarise.register
-def _(event: e.ApprovalDecided) -> str:
-    who = f" by {event.by}" if event.by else ""
-    verdict = f"{'approved' if event.approved else 'denied'}{who}"
-    return f"{_because(verdict, event.why)} (call {event.call_id})"
-
-
-@summarise.register
 def _(event: e.KillswitchFired) -> str:
     where = "" if event.at == "phase" else f", at the {event.at}"
     ends = "" if event.ends is None else f", ends {event.ends}"
     return f"{event.switch} ({event.on_trigger}{where}{ends}): {event.reason}"
-
-
-@summarise.register
-def _(event: e.KernelStateSnapshot) -> str:
-    end = f" by {event.terminated_by}" if event.terminated_by else ""
-    return f"{event.status}{end}: {event.steps} steps, {event.messages} messages, {usage_text(event.usage)}"
-
-
-# --- end --------------------------------------------------------------------------------------------------------------
-
-
-@summarise.register
-def _(event: e.FinalAnswer) -> str:
-    sure = f" ({event.confidence} confidence)" if event.confidence else ""
-    return f"{preview(event.output)}{sure}"
 
 
 @summarise.register
