@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from playhead.replay import Reproduction
     from playhead.replay.backtest import Figures, RunBacktest, Summary
 
-ANSWERS: Final = 'text, or `{"text": …, "calls": [{"tool": …, "arguments": {…}}]}`'
-"""How an answer of the model is written."""
 SHOWN: Final = 10
 """Divergences that are printed; the first is the cause, `--json` has them all."""
 PARTIAL: Final = {
@@ -47,7 +45,7 @@ PARTIAL: Final = {
 )
 @options.runs_argument
 @options.filters("agent", "arg")
-@click.option("--agent", metavar="MODULE:NAME", help="Use tools, prompts and settings of this agent of your code.")
+@options.agent_option
 @options.program_option
 @options.arg_option
 @options.sealed_option
@@ -77,11 +75,14 @@ def _arguments(options: dict[str, Any]) -> dict[str, Any]:
         UsageError: there are options of a program, and no program.
         ToolDefinitionError: the code is not there.
     """
-    from playhead.cli.toolbox import load_agent, load_program
+    from playhead.cli.toolbox import load_agent, load_policy, load_program
 
     given = {name: value for name, value in options.items() if value not in (None, (), {}) and value is not False}
     if "program" not in given and given.keys() & {"args", "sealed"}:
         raise UsageError("--arg and --sealed are for a recorded function: name it with --program MODULE:NAME")
+    policies = {tool: load_policy(each) for tool, each in given.get("on_missing", {}).items()}
+    if policies:
+        given["on_missing"] = policies.get("", policies) if len(policies) == 1 else policies
     loaders = {"agent": load_agent, "program": load_program}
     return {name: loaders[name](value) if name in loaders else value for name, value in given.items()}
 
@@ -119,30 +120,27 @@ def reproduction_rows(outcome: Reproduction) -> Iterator[Line]:
 
 
 def _remarks(outcome: Reproduction) -> Iterator[Line]:
-    if outcome.status != "closed":
-        yield Line(("inconclusive: ", "bold yellow"), PARTIAL.get(outcome.status, outcome.status))
-    if outcome.redacted and not outcome.identical:
-        yield Line(("inconclusive: ", "bold yellow"), "redaction changed what was recorded")
-    for each in outcome.ambiguous:
-        yield Line(("inconclusive: ", "bold yellow"), each, whole=True)
-    for each in outcome.notes:
-        yield Line(("note: ", "bold yellow"), each, whole=True)
-    for name in outcome.not_compared:
-        is_parameter = name.startswith("parameters.")
-        why = "its fingerprint is not of this key" if is_parameter else "which this version does not know"
-        yield Line(("not compared: ", "yellow"), f"{name}, {why}")
-    if outcome.changed_sources:
-        yield Line(("but: ", "bold yellow"), "; ".join(map(str, outcome.changed_sources)))
-    for owner in outcome.raced:
-        yield Line(
-            ("in part: ", "yellow"),
-            f"a killswitch ended {owner} at a moment that no reproduction repeats: compared up to there",
-        )
-    for owner in outcome.not_entered:
-        yield Line(
-            ("not entered: ", "yellow"),
-            f"{owner} stays frozen: inside a tool's body, or ended by a killswitch at a moment",
-        )
+    unsure = [] if outcome.status == "closed" else [PARTIAL.get(outcome.status, outcome.status)]
+    unsure += ["redaction changed what was recorded"] if outcome.redacted and not outcome.identical else []
+    said = {
+        "inconclusive": (*unsure, *outcome.ambiguous),
+        "note": outcome.notes,
+        "not compared": [f"{name}, {_why_not(name)}" for name in outcome.not_compared],
+        "but": ["; ".join(map(str, outcome.changed_sources))] if outcome.changed_sources else [],
+        "in part": [
+            f"a killswitch ended {owner} at a moment that no reproduction repeats: compared up to there"
+            for owner in outcome.raced
+        ],
+        "stays frozen": [
+            f"{owner}: inside a tool, or ended by a killswitch at a moment" for owner in outcome.not_entered
+        ],
+    }
+    yield from (Line((f"{word}: ", "bold yellow"), each, whole=True) for word, texts in said.items() for each in texts)
+
+
+def _why_not(name: str) -> str:
+    of_parameter = name.startswith("parameters.")
+    return "its fingerprint is not of this key" if of_parameter else "which this version does not know"
 
 
 @options.command(
@@ -168,7 +166,7 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
     "--answer",
     type=options.json_or_text,
     metavar="ANSWER",
-    help=f"With --from: what the model answers there; {ANSWERS}.",
+    help='With --from: what the model answers there; text, or `{"text": …, "calls": [{"tool": …, "arguments": {…}}]}`.',
 )
 @options.repeatable(
     "--edit",
@@ -199,11 +197,17 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
     "What calls of this tool, with these arguments, answer instead: JSON, or else text.",
     type=options.tool_result,
 )
-@click.option(
+@click.option("--strategy", metavar="NAME", help="Another strategy, with its default settings.")
+@options.repeatable(
     "--on-missing",
-    type=click.Choice(["strict", "lenient"]),
-    help="At a call that was not recorded: stop, or tell the model that there is no recording of it.  [default: strict]",
+    "on_missing",
+    "[TOOL=]POLICY",
+    "At a call that was not recorded: strict stops; lenient tells the model so; live runs a read-only tool of --agent, or "
+    "the TOOL; MODULE:FUNCTION or a provider/model makes the result up.  [default: strict]",
+    type=options.policy,
+    callback=options.paired,
 )
+@options.agent_option
 @options.read_only_option
 @click.option(
     "--min-grounded",
@@ -215,7 +219,7 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
 @options.program_option
 @options.arg_option
 @options.sealed_option
-@options.filters("model", "arg")
+@options.filters("model", "arg", "agent")
 def replay(  # noqa: PLR0913 - options
     *,
     runs: tuple[str, ...],

@@ -175,6 +175,12 @@ def edited_message(text: str) -> tuple[int, str]:
     return int(number), content
 
 
+def policy(text: str) -> tuple[str, str]:
+    """Read POLICY or TOOL=POLICY."""
+    tool, equals, named = text.partition("=")
+    return (tool.strip(), named.strip()) if equals else ("", text.strip())
+
+
 def tool_result(text: str) -> dict[str, JsonValue]:
     """Read `name=result` or `name:{"argument": …}=result`, the result as JSON when it is JSON."""
     found = _TOOL.match(text)
@@ -390,6 +396,9 @@ heads_option: Final = click.option(
     type=click.Path(dir_okay=False, path_type=Path),
     shell_complete=complete_files,
     help="The file that keeps the heads of runs.  [default with --key: .heads in the folder of traces]",
+)
+agent_option: Final = click.option(
+    "--agent", metavar="MODULE:NAME", help="Use tools, prompts and settings of this agent of your code."
 )
 program_option: Final = click.option(
     "--program", metavar="MODULE:NAME", help="The recorded function, for a run of one: its own code runs again."

@@ -26,7 +26,7 @@ RUNGS: Final = {
     "stale": "recorded in another state, or perhaps for another call",
     "override": "yours, given with --tool-result",
     "fault": "a fault that was asked for",
-    "simulated": "made up by a function",
+    "simulated": "made up by a function or a model",
     "live": "asked for real",
     "synthetic-error": "not recorded: the model was told so",
 }

@@ -9,6 +9,7 @@ from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from inspect import isfunction
 from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING, TypeVar
 
 from playhead.agent.agent import Agent
@@ -47,6 +48,12 @@ def load_agent(reference: str) -> Agent:
 def load_program(reference: str) -> Recorded:
     """Return the recorded function that a reference names; raises like `load_agent`."""
     return _named(reference, "--program", Recorded, "function with @playhead.recorded")
+
+
+def load_policy(reference: str) -> str | FunctionType:
+    """Return the function that `--on-missing` names, or else the policy as it is; raises like `load_agent`."""
+    is_function = ":" in reference and "/" not in reference
+    return _named(reference, "--on-missing", FunctionType, "function") if is_function else reference
 
 
 def _behind(value: object) -> object:

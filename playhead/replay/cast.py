@@ -14,11 +14,11 @@ from playhead.kernel.models import resolve_model
 from playhead.kernel.models.adapter import provider_of
 from playhead.kernel.models.base import Checked
 from playhead.kernel.prompts import default_prompt
-from playhead.replay.overrides import AgentOverrides, Overrides, changed_prompt
+from playhead.replay.overrides import AgentOverrides, Overrides, changed_prompt, with_strategy
 from playhead.trace.events import AgentStarted
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from playhead.agent.agent import Agent
     from playhead.diagnose.recording import Recording
@@ -57,6 +57,8 @@ class Cast:
                 is not in the recording.
         """
         self._overrides = overrides
+        self.simulators: Sequence[Model] = ()
+        """Models that stand in for tools."""
         self.root_header = recording.header.agent if agent is None else agent.header
         entered = (owner.started for name, owner in recording.owners.items() if name not in inside)
         recorded = (Below(each.agent) for each in entered if isinstance(each, AgentStarted))
@@ -101,6 +103,10 @@ class Cast:
         changes = self._overrides.agents.get(each.header.name, AgentOverrides())
         return changed_header(each.header, changes, model, has_tools=has_tools), model
 
+    def header_of(self, name: str | None) -> AgentHeader:
+        """Return the header of a sub-agent before the overrides; of the root for None."""
+        return next((each.header for each in self.below if each.header.name == name), self.root_header)
+
     def teach(self, redactor: Redactor) -> None:
         """Add secrets to a redactor: the models' keys, and parameters that are not recorded by value."""
         for model in self.models():
@@ -113,7 +119,7 @@ class Cast:
 
     def models(self) -> list[Model]:
         """Return every model that may receive a request."""
-        answering = (self.root_model, *(model for _, model in self._of_agents))
+        answering = (self.root_model, *(model for _, model in self._of_agents), *self.simulators)
         return list({id(model): model for model in answering}.values())
 
     def notes(self) -> Iterator[str]:
@@ -166,6 +172,8 @@ class Cast:
 
 def changed_header(header: AgentHeader, changes: AgentOverrides, model: Model, *, has_tools: bool) -> AgentHeader:
     """Return the header after the overrides, with this model."""
+    if changes.strategy is not None:
+        header = with_strategy(header, changes.strategy)
     changed = changes.merged_parameters
     given = {name: value for name, value in changed.items() if value is not None}
     checked_parameters(given, getattr(model, "known_parameters", None))
@@ -173,6 +181,8 @@ def changed_header(header: AgentHeader, changes: AgentOverrides, model: Model, *
     update: dict[str, Any] = {"model": model.name, "address": address_of(model)}
     if changes.max_iterations is not None:
         update["max_iterations"] = changes.max_iterations
+    if isinstance(changes, Overrides) and changes.hooks is not None:
+        update["hooks"] = changes.hooks.info()
     if changes.system_prompt is not None:
         own = header.system_prompt
         prompt = default_prompt(header, has_tools=has_tools) if own is None else own

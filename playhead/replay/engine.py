@@ -19,6 +19,7 @@ from playhead.errors import ReplayError, RunError, UnrecordedCallError, UsageErr
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool, check_agent_call, prices_of
 from playhead.kernel.execution import SEED
+from playhead.kernel.guards import check_guards as check_makers
 from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.session import RunContext, World
 from playhead.replay.calls import facts_of, meta_tool
@@ -26,7 +27,7 @@ from playhead.replay.cast import Below
 from playhead.replay.guards import RecordedStops
 from playhead.replay.hooks import Passed, RepeatedHooks, had_hooks
 from playhead.replay.loading import read_reference
-from playhead.replay.overrides import AgentOverrides, Overrides, OverridesLike, changed_tools
+from playhead.replay.overrides import AgentOverrides, Overrides, OverridesLike, changed_tools, tools_with_strategy
 from playhead.replay.plan import ReplayOptions, make_plan
 from playhead.replay.reproduction import payloads_of
 from playhead.replay.serving import GIVEN, Answers, grounded_share
@@ -42,6 +43,7 @@ from playhead.trace.redaction import Redactor
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from playhead.compose.harness import Harness
     from playhead.diagnose.diff_types import RunDiff
     from playhead.kernel.models.base import Model
     from playhead.kernel.outcome import Outcome
@@ -95,7 +97,8 @@ async def replay(
         recording: the recording, or a reference to it.
         overrides: the changes, as `Overrides` or a dict of its fields; by default none.
         on_missing: how to answer a call without a recorded result. `strict` stops the replay; `lenient` tells the model
-            that there is no recording; a function from `MissedCall` to a result simulates the call; `live` runs the
+            that there is no recording; a function from `MissedCall` to a result, or a model (also as `provider/model`),
+            simulates the call; `live` runs the
             tool, if `agent=` provides its code and declares it `read_only`. A dict sets this per tool, such as
             `{"convert_time": "live"}`: there, `live` also runs tools with side effects, and unnamed tools are `strict`.
             A result recorded in another state of the world counts as missing, except that `lenient` serves it as
@@ -139,6 +142,10 @@ async def run_plan(
     """Run a plan in a world that is made of the payloads that the recorded hooks saw, and return the outcome."""
     agent, min_grounded = options.get("agent"), options.get("min_grounded", 0.8)
     await plan.cast.check()
+    if (hooks := plan.overrides.hooks) is not None:
+        specs = plan.past.specs
+        hooks.check(plan.header, specs.get("root", {}))
+        await check_makers(hooks.guards(), plan.cast.models(), {name for each in specs.values() for name in each})
     parts = None if agent is None else agent.as_tool()
     if parts is not None:
         await check_guards(parts)
@@ -258,6 +265,8 @@ def notes_on_results(overrides: Overrides, answers: Answers) -> Iterator[str]:
     """Yield what is to know of the answers that a replay's calls got."""
     for name, count in answers.foreign.items():
         yield f"the agent {name} was entered with a task that was not recorded ({count} times): its tools answer as for others"
+    for name, count in answers.simulated.items():
+        yield f"{name} simulated {count} calls, whose tokens and cost are not counted"
     for number, rule in enumerate(overrides.of_calls):
         if number not in answers.used:
             which = rule.tool if rule.nth is None else f"call {rule.nth} of {rule.tool}"
@@ -307,19 +316,29 @@ class ReplayWorld(World):
 
     def offered(self, owner: str, tools: Mapping[str, Tool]) -> list[ToolSpec]:
         """Return the specifications of an agent's tools after the overrides."""
-        changes, own = self._plan.overrides, tool_of(owner)
-        return changed_tools(changes.agents.get(own, AgentOverrides()) if own else changes, self.specs(owner, tools))
+        own = tool_of(owner)
+        changes = self._plan.overrides.agents.get(own, AgentOverrides()) if own else self._plan.overrides
+        specs = self.specs(owner, tools)
+        if changes.strategy is not None:
+            specs = tools_with_strategy(self._plan.cast.header_of(own), changes.strategy, specs)
+        return changed_tools(changes, specs)
+
+    def given(self, owner: str) -> Harness | None:
+        """Return the hooks and killswitches that the overrides give an agent."""
+        return self._plan.overrides.hooks if owner == "root" else None
 
     def hooks_for(self, session: Session, hooks: Hooks | None) -> Hooks | None:
-        """Return the code's hooks if code was given; otherwise their recorded effects, and the policies."""
-        if self._has_code:
-            return hooks
+        """Return the overrides' hooks, or the code's if code was given; otherwise the recorded effects, and the policies."""
+        given = self.given(session.owner)
+        if given is not None or self._has_code:
+            return hooks if given is None else given.hooks()
         return joined(self._repeated(session.owner), made_again(session.header.hooks).hooks())
 
     def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:
-        """Return the code's killswitches if code was given; otherwise those recorded as data."""
-        if not self._has_code:
-            makers = [each.make for each in made_again(session.header.hooks).guards()]
+        """Return the overrides' killswitches, or the code's if code was given; otherwise those recorded as data."""
+        given = self.given(session.owner)
+        if given is not None or not self._has_code:
+            makers = [each.make for each in (given or made_again(session.header.hooks)).guards()]
         return super().guards_for(session, makers)
 
     async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:
@@ -328,8 +347,9 @@ class ReplayWorld(World):
         Raises:
             UnrecordedCallError: the recording has no answer to it.
         """
-        if name == SEED:  # emissions at the start are in the recording or come from code
-            return answer()
+        of_hooks = name in (HOOK, POLICY)
+        if name == SEED or (of_hooks and self.given(owner) is not None):  # seeds are in the recording or come from code
+            return await super().fact(owner, name, key, answer)
         serving = self.answers.decided(owner, key) if name == "approval" else None
         place = self.answers.places.of(owner)
         source = place.sources[0] if place.is_owner else ""
@@ -339,7 +359,7 @@ class ReplayWorld(World):
             recorded = serving.call
             source, key = ("", "") if recorded is None else (recorded.owner, recorded.started.call_id)
         answers = self._facts[source, name, key]
-        if not answers and name in (HOOK, POLICY) and self._has_code:
+        if not answers and of_hooks and self._has_code:
             return await super().fact(owner, name, key, answer)  # it only observes what the replay did
         if not answers:
             why = "pass agent=, whose code looks at the answers" if name == POLICY else "a replay asks nobody"

@@ -34,6 +34,7 @@ from playhead.trace.values import scrub, to_json
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
+    from playhead.compose.harness import Harness
     from playhead.diagnose.recording import Recording
     from playhead.kernel.models.base import Model
     from playhead.kernel.outcome import Outcome
@@ -104,6 +105,10 @@ async def fork(
     if changes.task is not None:
         raise UsageError(
             "task: the task stands before the turn; edit its message (edit=, --edit), or replay from the start"
+        )
+    if changes.strategy is not None or any(each.strategy is not None for each in changes.agents.values()):
+        raise UsageError(
+            "strategy: the recorded one runs from the start; let it hand over (hooks=, SwitchTo), or replay"
         )
     if changes.tools and recording.header.agent.tool_format == "text":
         raise UsageError(
@@ -240,6 +245,10 @@ class ForkWorld(ReplayWorld):
             return super().fallbacks_for(owner, infos, models)
         return [(info, self.model_for(owner, _unasked(info.model))) for info in infos]
 
+    def given(self, owner: str) -> Harness | None:
+        """Return the hooks and killswitches that the overrides give an agent, from the turn on."""
+        return super().given(owner) if self.is_live else None
+
     def hooks_for(self, session: Session, hooks: Hooks | None) -> Hooks | None:
         """Return the hooks of a replay; those of the root also change its requests from the turn on."""
         found = super().hooks_for(session, hooks)
@@ -366,14 +375,19 @@ class ForkTool(ReplayTool):
 
 
 class ForkHooks:
-    """The root's hooks, and after them the changes of its requests from the turn on. All else is that of the inner hooks."""
+    """The root's hooks, from the turn on those of the overrides, and after them the changes of its requests."""
 
     def __init__(self, world: ForkWorld, inner: Hooks) -> None:
         self._world = world
-        self._inner = inner
+        self._before = inner
+
+    @property
+    def _inner(self) -> Hooks:
+        given = self._world.given("root")
+        return self._before if given is None else given.hooks() or Hooks()
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a method of `Hooks`
-        """Return a method of the inner hooks."""
+        """Return a method of the hooks that hold now."""
         return getattr(self._inner, name)
 
     def wants(self, tag: str) -> bool:

@@ -20,10 +20,13 @@ from pydantic import (
 )
 from typing_extensions import TypedDict, Unpack
 
+from playhead.compose.harness import Harness
 from playhead.errors import UsageError, first_problem, nearest
 from playhead.kernel import checks
 from playhead.kernel.checks import checked_parameters
+from playhead.kernel.meta_tools import make_meta_tools
 from playhead.kernel.models.base import Model
+from playhead.kernel.strategies.base import Strategy, make_strategy, strategy_if_known, tools_of
 from playhead.trace.parameters import recorded
 from playhead.trace.types import Content
 from playhead.trace.values import JsonValue, canonical_json, from_json, scrub, to_json
@@ -31,7 +34,8 @@ from playhead.trace.values import JsonValue, canonical_json, from_json, scrub, t
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from playhead.trace.types import ToolSpec
+    from playhead.compose.harness import Block
+    from playhead.trace.types import AgentHeader, ToolSpec
 
 Text: TypeAlias = Annotated[str, AfterValidator(scrub)]
 
@@ -79,6 +83,28 @@ def _listed_results(given: object) -> object:
 def _listed_faults(given: object) -> object:
     """Return the faults as a list. A dict holds one per tool."""
     return [{"tool": tool, "fault": each} for tool, each in given.items()] if isinstance(given, Mapping) else given
+
+
+def _made(strategy: object) -> object:
+    return make_strategy(strategy) if isinstance(strategy, (str, Strategy)) else strategy
+
+
+def _strategy_said(strategy: Strategy | None) -> JsonValue:
+    return None if strategy is None else {"name": strategy.name, "settings": strategy.recorded()}
+
+
+def _composed(blocks: Any) -> object:  # noqa: ANN401 - validated here
+    """Return what these blocks register."""
+    if blocks is None or isinstance(blocks, Harness):
+        return blocks
+    harness = Harness()
+    for block in checks.listed("hooks", blocks):
+        harness.use(block)
+    return harness
+
+
+def _hooks_said(hooks: Harness | None) -> JsonValue:
+    return None if hooks is None else [each.model_dump(mode="json", exclude_none=True) for each in hooks.info()]
 
 
 def _name_of(model: object) -> str | None:
@@ -167,6 +193,8 @@ class AgentOverrides(_Strict):
     """Request parameters to set. A value of None removes the parameter."""
     max_iterations: Annotated[int, Field(ge=1, strict=True)] | None = None
     """Maximum number of turns of the loop."""
+    strategy: Annotated[InstanceOf[Strategy] | None, BeforeValidator(_made), PlainSerializer(_strategy_said)] = None
+    """Another strategy, such as `Reflexion(max_retries=2)`, or its name. It has its own kernel tools; all else stays."""
     tools: Annotated[dict[str, ToolPatch | None], PlainSerializer(_removals_said)] = {}
     """Tools to change, by name: None removes one, `{"description": text}` describes it in other words. A tool with other
     parameters has no recorded results: give `agent=` with its code."""
@@ -186,6 +214,8 @@ class Changes(TypedDict, total=False):
     temperature: float | None
     parameters: Mapping[str, Any]
     max_iterations: int | None
+    strategy: str | Strategy | None
+    hooks: Sequence[Block] | None
     tools: Mapping[str, Mapping[str, Any] | None]
     tool_results: Sequence[ResultOverride | Mapping[str, Any]] | Mapping[str, Any]
     tool_faults: Sequence[ToolFault | Mapping[str, Any]] | Mapping[str, str]
@@ -201,6 +231,8 @@ class Overrides(AgentOverrides):
     """Results to override. A dict is short for one result per tool."""
     tool_faults: Annotated[tuple[ToolFault, ...], BeforeValidator(_listed_faults)] = ()
     """Calls that fail. A dict is short for one fault per tool: `{"search": "timeout"}`. A result override comes first."""
+    hooks: Annotated[InstanceOf[Harness] | None, BeforeValidator(_composed), PlainSerializer(_hooks_said)] = None
+    """Blocks, as in `Agent(compose=[…])`, in place of all hooks, killswitches and policies of the root. They run for real."""
     agents: dict[str, AgentOverrides] = {}
     """Changes to sub-agents, by name."""
 
@@ -225,6 +257,21 @@ class Overrides(AgentOverrides):
         if given is not None and not isinstance(given, Mapping):
             raise UsageError(f"overrides must be Overrides or a dict; it is {given!r}")
         return Overrides(**(given or {}))
+
+
+def with_strategy(header: AgentHeader, strategy: Strategy) -> AgentHeader:
+    """Return the header with another strategy, and with its kernel tools in place of those that the old one has."""
+    old, names = strategy_if_known(header), header.meta_tools
+    if old is not None and old.meta_tools != strategy.meta_tools:
+        names = (*strategy.meta_tools, *(each for each in names if each not in old.meta_tools))
+    recorded = {"strategy": strategy.name, "strategy_settings": strategy.recorded()}
+    return header.model_copy(update={**recorded, "strategy_declares": strategy.declared(), "meta_tools": names})
+
+
+def tools_with_strategy(header: AgentHeader, strategy: Strategy, specs: Iterable[ToolSpec]) -> list[ToolSpec]:
+    """Return an agent's tools with those of another strategy in place of those of its own."""
+    old, new = (make_meta_tools(each.meta_tools) | tools_of(each) for each in (header, with_strategy(header, strategy)))
+    return [*(spec for spec in specs if spec.name not in {*old, *new}), *(tool.spec for tool in new.values())]
 
 
 def changed_tools(changes: AgentOverrides, specs: Iterable[ToolSpec]) -> list[ToolSpec]:

@@ -17,8 +17,8 @@ from playhead.replay.calls import Past, read_past
 from playhead.replay.cast import Cast, live_texts
 from playhead.replay.loading import require_no_program, require_options, require_replayable, require_sound
 from playhead.replay.matching import says_tools
+from playhead.replay.missing import OnMissing, checked_policy, models_in
 from playhead.replay.redacted import Rebinding, markers_in, require_parameters, require_whole
-from playhead.replay.serving import OnMissing, checked_policy
 from playhead.trace.events import ToolsDefined
 from playhead.trace.owners import agent_path
 
@@ -85,7 +85,9 @@ def make_plan(recording: Recording, overrides: Overrides, options: ReplayOptions
     """
     require_options(options, ReplayOptions, "replay")
     agent, read_only = options.get("agent"), checks.listed("read_only", options.get("read_only", ()))
-    on_missing = checked_policy(options.get("on_missing", "strict"), has_code=agent is not None)
+    on_missing = checked_policy(
+        options.get("on_missing", "strict"), has_code=agent is not None, api_base=options.get("api_base")
+    )
     rebinding = Rebinding.of(options.get("rebind"))
     require_sound(recording)
     require_no_program(recording)
@@ -98,6 +100,7 @@ def make_plan(recording: Recording, overrides: Overrides, options: ReplayOptions
     declared = _with_read_only(recording, read_only)
     past = read_past(rebinding.restored_recording(declared), code)
     cast = Cast(recording, past.inside, overrides, agent, options.get("api_base"))
+    cast.simulators = models_in(on_missing)
     for each in (cast.root_header, *(agent.header for agent in cast.below)):
         strategy_of(each)  # raises if the strategy is not registered
     _require_known_tools(overrides, on_missing, [*past.specs.values(), *code.values()])

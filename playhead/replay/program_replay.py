@@ -21,11 +21,12 @@ from playhead.kernel.execution import SEED
 from playhead.replay.calls import facts_of, meta_tool, read_past
 from playhead.replay.engine import ReplayTool, judged, notes_on_results, open_replay
 from playhead.replay.loading import require_sound
+from playhead.replay.missing import checked_policy
 from playhead.replay.overrides import AgentOverrides, Overrides, changed_prompt
 from playhead.replay.programs import arguments_of, checked_program, perform
 from playhead.replay.restoring import returned
 from playhead.replay.sealed import no_sockets
-from playhead.replay.serving import Answers, checked_policy
+from playhead.replay.serving import Answers
 from playhead.replay.strands import strands_of
 from playhead.replay.wire_changes import changed, system_of
 from playhead.trace.events import AgentStarted, LlmRequested, RunCompleted
@@ -283,8 +284,9 @@ def _checked_changes(recording: Recording, changes: Overrides) -> Overrides:
     Raises:
         UsageError: an override does not reach a program.
     """
-    if changes.max_iterations is not None:
-        raise UsageError("max_iterations does not reach a program, whose loop is its own; compose= takes killswitches")
+    for name in ("max_iterations", "strategy", "hooks"):
+        if getattr(changes, name) is not None:
+            raise UsageError(f"{name} does not reach a program, whose loop is its own; compose= takes killswitches")
     programs = {
         tool_of(name)
         for name, owner in recording.owners.items()

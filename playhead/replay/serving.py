@@ -7,32 +7,33 @@ uses none. Only tools that are `live` under `on_missing` run here.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from playhead.errors import (
     AmbiguousResultError,
     ReplayError,
     StaleResultError,
     UnrecordedCallError,
-    UsageError,
-    nearest,
 )
-from playhead.kernel.describe import describe, is_failure
+from playhead.kernel.models.base import Model
 from playhead.kernel.outcome import Outcome
 from playhead.replay.calls import NOTHING, Call, State, touched, union
 from playhead.replay.matching import Match, Matcher, Place, Places, describe_miss, name_call
+from playhead.replay.missing import MissedCall, asked_of, policy_of, simulated
 from playhead.replay.overrides import ToolFault
 from playhead.trace.events import ErrorInfo, ReplayDiverged, ReplayServed, ToolCallCompleted, ToolCallStarted
 from playhead.trace.owners import agent_path
 from playhead.trace.values import JsonValue, content_hash, from_json, to_json
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from playhead.diagnose.recording import Recording
     from playhead.kernel.session import Tool, ToolContext
     from playhead.replay.calls import Past
+    from playhead.replay.missing import OnMissing
     from playhead.replay.overrides import ResultOverride
     from playhead.trace.events.tools import Rung
     from playhead.trace.line import Record
@@ -42,7 +43,6 @@ KEPT: Final = frozenset({"simulated", "override", "fault", "live"})
 """Rungs that an answer keeps when a replay is itself replayed, because the original run never gave it."""
 
 
-POLICIES: Final = ("strict", "lenient", "live")
 FAULTS: Final = {
     "error": Outcome.failure("ToolError", "the call failed"),
     "timeout": replace(Outcome.failure("Timeout", "the call ran into its time limit"), ended="timeout"),
@@ -53,69 +53,6 @@ GIVEN: Final = ("override", "fault")
 """Rungs of answers that the caller asked for; they count neither for nor against the grounds of a verdict."""
 GROUNDED: Final = frozenset({"exact", "reordered", "normalised"})
 """Rungs of recorded answers that the tool gave in the same state of the world."""
-
-
-@dataclass(frozen=True, slots=True)
-class MissedCall:
-    """A call without a valid recorded answer."""
-
-    tool: str
-    """The tool."""
-    arguments: dict[str, Any]
-    """A copy of the arguments."""
-    owner: str
-    """The calling agent in the replay."""
-    iteration: int | None
-    """The turn of that agent's loop, from 0."""
-    position: int
-    """The position of the call in its turn, from 0."""
-    why: str
-    """The reason why there is no answer, with the nearest recorded call."""
-    stale: JsonValue = None
-    """The result recorded for the same call in another state of the world, if that is the reason."""
-
-
-Simulate: TypeAlias = "Callable[[MissedCall], Any | Awaitable[Any]]"
-Policy: TypeAlias = "str | Simulate"
-OnMissing: TypeAlias = "Policy | Mapping[str, Policy]"
-
-
-def checked_policy(on_missing: Any, *, has_code: bool) -> OnMissing:  # noqa: ANN401 - checked here
-    """Return the validated policy, or policies by tool.
-
-    Raises:
-        UsageError: a policy is unknown, or `live` is used without the tools' code.
-    """
-    by_tool = dict(on_missing) if isinstance(on_missing, Mapping) else {"": on_missing}
-    for policy in by_tool.values():
-        if not callable(policy) and policy not in POLICIES:
-            hint = nearest(str(policy), POLICIES)
-            raise UsageError(f"there is no on_missing={policy!r}.{hint} Or give a function that answers")
-        if policy == "live" and not has_code:
-            raise UsageError("on_missing: `live` runs the tools' own code, which no recording holds; give agent=")
-    return by_tool if isinstance(on_missing, Mapping) else on_missing
-
-
-def policy_of(on_missing: OnMissing, spec: ToolSpec) -> Policy:
-    """Return the policy of a tool. Unnamed tools are `strict`."""
-    named = isinstance(on_missing, Mapping)
-    policy = on_missing.get(spec.name, "strict") if isinstance(on_missing, Mapping) else on_missing
-    may_run = spec.kind == "function" and (named or spec.read_only)
-    return "strict" if policy == "live" and not may_run else policy
-
-
-async def simulated(simulate: Policy, missed: MissedCall) -> Outcome:
-    """Return the function's answer. An exception becomes a failed call, but a `ReplayError` stops the replay."""
-    assert callable(simulate)  # noqa: S101 - else nothing would be simulated
-    try:
-        value = simulate(missed)
-        if isinstance(value, Awaitable):
-            value = await value
-    except BaseException as error:
-        if not is_failure(error):
-            raise
-        return replace(Outcome.failure(type(error).__name__, describe(error)), rung="simulated")
-    return Outcome(ok=True, result=to_json(value), rung="simulated")
 
 
 class Serving(NamedTuple):
@@ -175,6 +112,8 @@ class Answers:
         """The number of calls that each result override matched."""
         self.used: set[int] = set()
         """The overrides that answered a call."""
+        self.simulated: Counter[str] = Counter()
+        """The number of calls that each model simulated."""
         self.foreign: Counter[str] = Counter()
         """The number of agents with an unrecorded task, by name."""
         self.doubts: dict[tuple[str, str], str] = {}
@@ -407,9 +346,18 @@ class Answers:
         if done is not None:
             return Outcome(done.ok, done.result, done.error, done.cached, done.abandoned, done.ended)
         if serving.missed is not None:
-            return await simulated(policy_of(self.on_missing, asked.spec), serving.missed)
+            policy = policy_of(self.on_missing, asked.spec)
+            if isinstance(policy, Model):
+                self.simulated[policy.name] += 1
+                return await asked_of(policy, serving.missed, asked.spec, self._examples(asked))
+            return await simulated(policy, serving.missed)
         assert asked.given is not None  # noqa: S101 - `on_missing` was checked
         return await asked.given.run(asked.arguments, asked.context)
+
+    def _examples(self, asked: Asked) -> list[tuple[JsonValue, JsonValue]]:
+        """Return arguments and results of recorded calls of a tool."""
+        done = ((call.started, call.completed) for call in self._past.calls if call.started.tool == asked.spec.name)
+        return [(started.args, completed.result) for started, completed in done if completed and completed.ok]
 
     # --- what is said of it -------------------------------------------------------------------------------------------
 

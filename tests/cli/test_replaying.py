@@ -129,6 +129,34 @@ def test_a_call_that_was_not_recorded(recorded: Path, server: ChatServer, home: 
     assert (home / "looked").read_text() == "x"
 
 
+def test_a_call_that_was_not_recorded_is_made_up_or_made(recorded: Path, server: ChatServer, home: Path) -> None:
+    """By a function, a model, or the tool: a read-only one, or one that is named; another strategy is in the header."""
+    (home / "standing_in.py").write_text(
+        "import my_tools, playhead\n"
+        "agent = playhead.Agent(playhead.Ollama('ollama/m'), tools=[my_tools.lookup, my_tools.calculator])\n"
+        "def lookup(call):\n    return f'no {call.arguments}'\n"
+    )
+    answers = (saying("", lookup={"key": "Mount Kenya"}), saying("No idea."))
+    function = replay(server, "--on-missing", "lookup=standing_in:lookup", "--strategy", "direct", answers=answers)
+    assert "1  simulated: made up by a function or a model" in function.stdout
+    assert load_recording(newest(home)).header.overrides == {"strategy": {"name": "direct", "settings": {}}}
+    model = replay(server, "--on-missing", "ollama/other", answers=(answers[0], saying("5,199 metres"), answers[1]))
+    assert "note      ollama/other simulated 1 calls" in model.stdout
+    assert [request["model"] for request in server.requests[-3:]] == ["m", "other", "m"]
+    assert (home / "looked").read_text() == "x"
+    live = ("--agent", "standing_in:agent", "--model", "ollama/m", "--on-missing")
+    assert "1  live: " in replay(server, *live, "live", answers=answers).stdout
+    assert (home / "looked").read_text() == "xx"
+    calculated, more = home / "calculated", (saying("", calculator={"expression": "1 + 1"}), saying("2"))
+    before = calculated.read_text()
+    assert replay(server, *live, "live", answers=more).exit_code == 4
+    assert calculated.read_text() == before
+    assert "1  live: " in replay(server, *live, "calculator=live", answers=more).stdout
+    assert calculated.read_text() == f"{before}1 + 1\n"
+    wrong = ("lookup=standing_in:lokup", "standing", "lookup=", "lokup=lenient", "live")
+    assert [replay(server, "--on-missing", each).exit_code for each in wrong] == [2] * 5
+
+
 def test_a_replay_as_json(recorded: Path, server: ChatServer, home: Path) -> None:
     """One object: what was changed, the verdict, where the results came from, the run and the whole diff."""
     result = replay(server, "--json", "--set", "seed=1")

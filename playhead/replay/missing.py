@@ -1,0 +1,128 @@
+"""What a call gets that no recorded result fits: the policies of `on_missing`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from pydantic_core import from_json as parsed
+
+from playhead.errors import PlayheadError, UnrecordedCallError, UsageError, nearest
+from playhead.kernel.describe import describe, is_failure
+from playhead.kernel.models import resolve_model
+from playhead.kernel.models.base import Model
+from playhead.kernel.outcome import Outcome
+from playhead.trace.types import Message, Request
+from playhead.trace.values import JsonValue, canonical_json, to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from playhead.trace.types import ToolSpec
+
+POLICIES: Final = ("strict", "lenient", "live")
+_SIMULATE: Final = (
+    "You stand in for a tool. Reply with the result that it would return for the call, as JSON or as plain text, and with "
+    "nothing else: no explanation, no code fence."
+)
+_EXAMPLES: Final = 5
+"""Recorded results that a model is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class MissedCall:
+    """A call without a valid recorded answer."""
+
+    tool: str
+    """The tool."""
+    arguments: dict[str, Any]
+    """A copy of the arguments."""
+    owner: str
+    """The calling agent in the replay."""
+    iteration: int | None
+    """The turn of that agent's loop, from 0."""
+    position: int
+    """The position of the call in its turn, from 0."""
+    why: str
+    """The reason why there is no answer, with the nearest recorded call."""
+    stale: JsonValue = None
+    """The result recorded for the same call in another state of the world, if that is the reason."""
+
+
+Simulate: TypeAlias = "Callable[[MissedCall], Any | Awaitable[Any]]"
+Policy: TypeAlias = "str | Simulate | Model"
+OnMissing: TypeAlias = "Policy | Mapping[str, Policy]"
+
+
+def checked_policy(on_missing: Any, *, has_code: bool, api_base: str | None = None) -> OnMissing:  # noqa: ANN401 - checked here
+    """Return the validated policy, or policies by tool; `provider/model` as a model.
+
+    Raises:
+        UsageError: a policy is unknown, or `live` is used without the tools' code.
+    """
+    by_tool = dict(on_missing) if isinstance(on_missing, Mapping) else {"": on_missing}
+    for tool, policy in by_tool.items():
+        if isinstance(policy, str) and "/" in policy:
+            by_tool[tool] = resolve_model(policy, api_base=api_base)
+        elif not (callable(policy) or isinstance(policy, Model)) and policy not in POLICIES:
+            hint = nearest(str(policy), POLICIES)
+            raise UsageError(f"there is no on_missing={policy!r}.{hint} Or give a function or a model that answers")
+        if policy == "live" and not has_code:
+            raise UsageError("on_missing: `live` runs the tools' own code, which no recording holds; give agent=")
+    return by_tool if isinstance(on_missing, Mapping) else by_tool[""]
+
+
+def models_in(on_missing: OnMissing) -> list[Model]:
+    """Return the models that simulate tools."""
+    policies = on_missing.values() if isinstance(on_missing, Mapping) else [on_missing]
+    return [policy for policy in policies if isinstance(policy, Model)]
+
+
+def policy_of(on_missing: OnMissing, spec: ToolSpec) -> Policy:
+    """Return the policy of a tool. Unnamed tools are `strict`."""
+    named = isinstance(on_missing, Mapping)
+    policy = on_missing.get(spec.name, "strict") if isinstance(on_missing, Mapping) else on_missing
+    may_run = spec.kind == "function" and (named or spec.read_only)
+    return "strict" if policy == "live" and not may_run else policy
+
+
+async def simulated(simulate: Policy, missed: MissedCall) -> Outcome:
+    """Return the function's answer. An exception becomes a failed call, but a `ReplayError` stops the replay."""
+    assert callable(simulate)  # noqa: S101 - else nothing would be simulated
+    try:
+        value = simulate(missed)
+        if isinstance(value, Awaitable):
+            value = await value
+    except BaseException as error:
+        if not is_failure(error):
+            raise
+        return replace(Outcome.failure(type(error).__name__, describe(error)), rung="simulated")
+    return Outcome(ok=True, result=to_json(value), rung="simulated")
+
+
+async def asked_of(
+    model: Model, missed: MissedCall, spec: ToolSpec, examples: Sequence[tuple[JsonValue, JsonValue]]
+) -> Outcome:
+    """Return a model's answer in place of a tool's, JSON or text.
+
+    Raises:
+        UnrecordedCallError: the model does not answer.
+    """
+    shown = [f"{_text(arguments)} returned {_text(result)}" for arguments, result in examples[:_EXAMPLES]]
+    lines = [f"Tool {spec.name}: {spec.description}", f"Parameters: {_text(spec.parameters)}", *shown]
+    texts = (("system", _SIMULATE), ("user", "\n".join([*lines, f"Call: {_text(to_json(missed.arguments))}"])))
+    messages = tuple(Message(id=number, role=role, content=text) for number, (role, text) in enumerate(texts))  # type: ignore[arg-type]
+    try:
+        answer = await model.complete(Request(model.name, messages))
+    except PlayheadError as error:
+        raise UnrecordedCallError(f"{missed.why}; {model.name} could not simulate it: {describe(error)}") from error
+    try:
+        result = parsed(answer.text)
+    except ValueError:
+        result = answer.text
+    return Outcome(ok=True, result=to_json(result), rung="simulated")
+
+
+def _text(value: JsonValue) -> str:
+    return canonical_json(value).decode()
