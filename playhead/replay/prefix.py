@@ -219,14 +219,11 @@ class UnresolvedCall:
     """The line of the trace on which it starts, from 1."""
     key: str
     """The key for `unresolved=`: the id, or owner and id if two calls have the same id."""
-    inside: tuple[str, ...] = ()
-    """Calls of its body that may have side effects. If the call runs again, it repeats them."""
 
     def __str__(self) -> str:
         """Return the information needed to find out what happened."""
-        where = f"call {self.key!r} of {self.owner}, line {self.line} of the trace"
-        inside = "".join(f"\n    its body had called {each}" for each in self.inside)
-        return f"{self.tool}({_shown(self.arguments)}), {where}{inside}"
+        text = json.dumps(self.arguments, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        return f"{self.tool}({shortened(text)}), call {self.key!r} of {self.owner}, line {self.line} of the trace"
 
 
 def resolve(prefix: Prefix, given: Mapping[str, Any] | None) -> Prefix:
@@ -252,26 +249,10 @@ def unresolved_calls(prefix: Prefix) -> list[UnresolvedCall]:
     """Return the calls that may have had their side effect, which only the caller can find out."""
     found = list[UnresolvedCall]()
     for (name, call_id), call in sorted(prefix.open_calls.items(), key=lambda each: each[1].seq):
-        inside, key = _inside(prefix, name, call), call_id if name == "root" else f"{name} {call_id}"
-        if _may_have_acted(prefix, name, call, inside):
-            tool, args = call.started.tool, call.started.args
-            found.append(UnresolvedCall(name, call_id, tool, args, prefix.lines[call.seq], key, inside))
+        if _may_have_acted(prefix, name, call):
+            started, key = call.started, call_id if name == "root" else f"{name} {call_id}"
+            found.append(UnresolvedCall(name, call_id, started.tool, started.args, prefix.lines[call.seq], key))
     return found
-
-
-def _inside(prefix: Prefix, owner: str, call: RecordedCall) -> tuple[str, ...]:
-    """Return the calls with side effects that a call's body made."""
-    found = list[str]()
-    for each in prefix.body_of(owner, call):
-        if isinstance(each.event, e.ToolCallStarted):
-            spec = prefix.spec(each.owner, each.event.tool)
-            if spec is not None and spec.kind == "function" and not spec.read_only:
-                found.append(f"{each.event.tool}({_shown(each.event.args)})")
-    return tuple(found)
-
-
-def _shown(arguments: JsonValue) -> str:
-    return shortened(json.dumps(arguments, ensure_ascii=False, sort_keys=True, separators=(",", ":")))
 
 
 def shortened(text: str) -> str:
@@ -279,8 +260,8 @@ def shortened(text: str) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
-def _may_have_acted(prefix: Prefix, owner: str, call: RecordedCall, inside: tuple[str, ...]) -> bool:
-    """Return whether a call may have had a side effect. Tools not declared read-only may always have one.
+def _may_have_acted(prefix: Prefix, owner: str, call: RecordedCall) -> bool:
+    """Return whether a call may have had a side effect. One of a read-only tool may if its body called tools.
 
     A body has not begun while its approval was pending, and not after a denial.
     """
@@ -288,7 +269,7 @@ def _may_have_acted(prefix: Prefix, owner: str, call: RecordedCall, inside: tupl
     if spec is None or spec.kind in ("agent", "meta"):  # no such tool; entered again, to its own calls; nothing outside
         return False
     if spec.read_only:
-        return bool(inside)
+        return any(isinstance(each.event, e.ToolCallStarted) for each in prefix.body_of(owner, call))
     events = (each.event for each in prefix.whole.owners[owner].records)
     last = [event for event in events if call_of(event) == call.started.call_id][-1]
     if isinstance(last, e.ApprovalDecided):
@@ -322,5 +303,6 @@ def _message(prefix: Prefix, left: tuple[UnresolvedCall, ...]) -> str:
     return (
         f"unresolved-call: when {prefix.recording.run_id} died, it had started and not ended what may have had its effect:"
         f"{listed}\nFind out, and say so: unresolved={{{key!r}: ResultOverride({tool!r}, result=…)}} for what it returned, "
-        f"error='…' for how it failed, or DID_NOT_HAPPEN, and it runs (--answer {key!r}=JSON, --failed, --did-not-happen)"
+        "error='…' for how it failed, or DID_NOT_HAPPEN, and its body runs again, with all calls that it makes "
+        f"(--answer {key!r}=JSON, --failed, --did-not-happen)"
     )

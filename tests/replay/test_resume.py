@@ -92,8 +92,8 @@ async def test_the_caller_says_what_became_of_it(tmp_path: Path, name: str) -> N
     assert (await reproduce(result.trace_path)).identical
 
 
-async def test_what_the_body_of_an_unresolved_call_had_done_is_said(tmp_path: Path) -> None:
-    """Whoever says that the call did not happen has to know that what its body did would be done again."""
+async def test_a_body_that_called_tools_is_not_run_again_unasked(tmp_path: Path) -> None:
+    """A read-only tool whose body called tools is unresolved: what its body did would be done again, and that is said."""
 
     @tool(read_only=True)
     async def sneak(amount: int, context: ToolContext) -> str:
@@ -106,10 +106,8 @@ async def test_what_the_body_of_an_unresolved_call_had_done_is_said(tmp_path: Pa
     with pytest.raises(UnresolvedCallError) as caught:
         await resume(make(None, turns, charge, sneak), path)
     (unresolved,) = caught.value.calls
-    inside = ('charge({"amount":5})', 'charge({"amount":6})')
-    assert unresolved.inside == inside  # type: ignore[attr-defined]
-    assert all(f"its body had called {each}" in str(caught.value) for each in inside)
-    assert DONE == []
+    assert (unresolved.tool, DONE) == ("sneak", [])  # type: ignore[attr-defined]
+    assert "its body runs again, with all calls that it makes" in str(caught.value)
 
 
 async def test_wrong_answers_are_refused(tmp_path: Path) -> None:
