@@ -26,21 +26,10 @@ class Run {
   }
 
   begin(event, waiting, reasonMissing) {
-    const isModel = event.kind === "llm-requested";
-    const { owner, iteration, data } = event;
-    const call = {
-      event,
-      end: null,
-      reasonMissing,
-      owner,
-      iteration,
-      kind: isModel ? "model" : "tool",
-      name: isModel ? data.model : data.tool,
-      inside: isModel ? null : `${owner}/${data.tool}@${iteration ?? "-"}.${data.position}`,
-      at: event.at_ms,
-      took: null,
-      ok: null,
-    };
+    const { owner, iteration, data, at_ms: at } = event;
+    const kind = event.kind === "llm-requested" ? "model" : "tool";
+    const inside = kind === "tool" ? `${owner}/${data.tool}@${iteration ?? "-"}.${data.position}` : null;
+    const call = { kind, name: data.tool ?? data.model, event, end: null, reasonMissing, owner, iteration, inside, at, took: null, ok: null };
     this.calls.set(event.seq, call);
     waiting.set(callOf(event), call);
     if (reasonMissing) this.within.add(reasonMissing.seq);
@@ -61,6 +50,12 @@ class Run {
       tokensOut: known ? usage.output_tokens ?? 0 : null,
       cost: event.data.cost_usd ?? null,
     });
+  }
+
+  /** Return what a call is, for its colour. */
+  tone(call) {
+    if (call.ok === false) return "fail";
+    return this.owners.get(call.inside)?.some((event) => event.kind === "agent-started") ? "agent" : call.kind;
   }
 
   /** Return the messages that a request sent, in order, each with its role and its text. */
@@ -97,6 +92,12 @@ function nameOf({ kind, owner, data }) {
   if (kind === "message-added") return `message ${owner} ${data.id}`;
   if (kind === "llm-responded") return `answer ${owner} ${data.request}`;
   return kind === "tool-call-completed" ? `result ${owner} ${data.call_id}` : null;
+}
+
+/** Return the tool, or what the model is asked for. */
+function nameOfCall({ kind, name, event }) {
+  const { purpose = "think" } = event.data;
+  return kind === "tool" ? name : purpose === "think" ? "model" : purpose;
 }
 
 function errorOf({ error }) {

@@ -5,11 +5,12 @@ const MINOR = new Set([
   "spans-handed-over", "fact-recorded",
 ]);
 const TONES = {
-  agent: "agent", llm: "model", thought: "model", plan: "model", reflection: "model", critique: "model", assumption: "model",
-  alternatives: "model", tool: "tool", approval: "tool", killswitch: "fail", guardrail: "flag", nudge: "flag", hook: "flag",
+  agent: "agent", thought: "model", plan: "model", reflection: "model", critique: "model", assumption: "model",
+  alternatives: "model", approval: "tool", killswitch: "fail", guardrail: "flag", nudge: "flag", hook: "flag",
   emission: "flag", provider: "flag", strategy: "agent", final: "good",
 };
 
+const SHOWN_ALREADY = new Set(["failure", "reason missing", "no result", "nudge", "killswitch", "guardrail"]);
 const BAD = /-(failed|violation|diverged)$/;
 
 class Thread {
@@ -47,7 +48,7 @@ class Thread {
     const [head, ...body] = call ? this[call.kind](call) : this.other(event);
     const isMinor = MINOR.has(event.kind) || isSaidElsewhere(event);
     const events = [event, call?.end, call?.reasonMissing].filter(Boolean);
-    const tone = call?.ok === false || BAD.test(event.kind) || event.data.ok === false ? "fail" : TONES[event.kind.split("-", 1)[0]];
+    const tone = BAD.test(event.kind) ? "fail" : call ? this.run.tone(call) : TONES[event.kind.split("-", 1)[0]];
     const id = `${this.letter}${event.seq}`;
     const card = h(
       "article",
@@ -64,10 +65,9 @@ class Thread {
     const answer = call.end?.data ?? {};
     const tokens = call.tokensIn == null ? null : `${count(call.tokensIn)}+${count(call.tokensOut)} tokens`;
     const figures = [tokens, call.cost ? money(call.cost) : null, time(call.took)].filter(Boolean).join(" · ");
-    const { purpose = "think" } = call.event.data;
     const asked = (answer.tool_calls ?? []).map((each) => each.name);
     return [
-      [h("b", {}, purpose === "think" ? "model" : `model: ${purpose}`), h("span", { class: "soft" }, call.name), h("small", {}, figures)],
+      [h("b", {}, nameOfCall(call)), h("span", { class: "soft" }, call.name), h("small", {}, figures)],
       answer.thinking && folded("thinking", () => passage("p", { class: "said" }, answer.thinking)),
       answer.error && h("pre", { class: "error" }, errorOf(answer)),
       passage("p", { class: "said" }, saidBy(answer)),
@@ -115,7 +115,7 @@ class Thread {
   notes(events) {
     const notes = events.flatMap((event) => this.run.findingsAt.get(event.seq) ?? []);
     const shown = (each) => h("p", { class: "note", "data-tone": each.severity }, h("b", {}, each.label), ` ${each.what}`);
-    return [...new Set(notes)].filter((each) => each.label !== "failure").map(shown);
+    return [...new Set(notes)].filter(({ label }) => !SHOWN_ALREADY.has(label)).map(shown);
   }
 }
 

@@ -10,19 +10,14 @@ class Waterfall {
     this.element = h("div", { class: "fall" }, this.axis(), this.groups(calls.filter(Boolean)));
   }
 
-  tone(call) {
-    if (call.ok === false) return "fail";
-    return this.run.owners.has(call.inside) ? "agent" : call.kind;
-  }
-
   axis() {
-    const marks = [0, 0.25, 0.5, 0.75, 1].map((part) => h("span", { "--at": `${part * 100}%` }, part ? time(part * this.total) : "0"));
+    const marks = [0, 1 / 3, 2 / 3, 1].map((part) => h("span", { "--at": `${part * 100}%` }, part ? time(part * this.total) : "0"));
     return h("div", { class: "axis" }, this.overview(), h("div", {}, marks));
   }
 
   /** Return the whole run in one line: what failed stands out, however long the run is. */
   overview() {
-    const lines = Map.groupBy(this.run.calls.values(), (call) => this.tone(call));
+    const lines = Map.groupBy(this.run.calls.values(), (call) => this.run.tone(call));
     const x = (ms) => ((ms / this.total) * 1000).toFixed(2);
     const path = (call) => `M${x(call.at)} 0H${Math.max(x(call.at + (call.took ?? 0)), Number(x(call.at)) + 2)}`;
     const drawn = ["model", "agent", "tool", "fail"].map((tone, place) =>
@@ -43,13 +38,13 @@ class Waterfall {
   row(call) {
     const part = (ms) => `${((ms / this.total) * 100).toFixed(3)}%`;
     const said = call.kind === "model" ? this.answer(call) : this.outcome(call);
-    const seqs = [call.event, call.end, call.reasonMissing].map((event) => event?.seq);
+    const findings = [call.event, call.end].flatMap((event) => this.run.findingsAt.get(event?.seq) ?? []);
     const row = h(
       "a",
-      { class: `row${call.end ? "" : " open"}`, href: `#e${call.event.seq}`, "data-tone": this.tone(call), title: said.slice(0, 400) },
-      h("span", { class: "name", "--depth": call.owner.split("/").length - 1 }, call.kind === "model" ? "model" : call.name),
+      { class: `row${call.end ? "" : " open"}`, href: `#e${call.event.seq}`, "data-tone": this.run.tone(call), title: said.slice(0, 400) },
+      h("span", { class: "name", "--depth": call.owner.split("/").length - 1 }, nameOfCall(call)),
       h("span", { class: "said" }, said.slice(0, 200)),
-      seqs.some((seq) => this.run.findingsAt.has(seq)) && h("span", { class: "sign", title: "among the findings" }, "⚑"),
+      findings.some(({ severity }) => severity !== "info") && h("span", { class: "sign", title: "among the findings" }, "⚑"),
       h("span", { class: "took" }, time(call.took)),
       h("i", { "--at": part(call.at), "--took": part(call.took ?? this.total - call.at) }),
     );
