@@ -106,11 +106,7 @@ class Kill:
             yield Line((f"{what}: ", "bold red"), ", ".join(self.also), whole=True)
 
 
-@options.command(
-    "kill",
-    example='playhead kill latest --why "it writes to the wrong table"',
-    exits={0: "the run has ended", 1: "it had ended before, or is still running", **options.UNREADABLE},
-)
+@options.command("kill")
 @options.run_argument()
 @click.option("--why", metavar="TEXT", help="The reason, recorded in the trace.")
 @click.option("--grace", type=click.FloatRange(min=0), default=1.0, help="Seconds the run may take to stop.")
@@ -126,6 +122,15 @@ def kill(  # noqa: PLR0913 - the options
     continues. Code that never releases the interpreter cannot be stopped so: then this exits 1, and --process kills the
     whole process (SIGKILL) after naming the other runs in it; their traces then have no end. Only the process that started
     the run is ever killed.
+
+    Example:
+      playhead kill latest --why "it writes to the wrong table"
+
+    Exit codes:
+      0  the run has ended
+      1  it had ended before, or is still running
+      2  the command line is wrong
+      3  there is no such run, or its file cannot be read
     """
     path = open_store(trace_dir).resolve(run)
     outcome = _end(path, reach(path, "nothing to kill"), why or f"`playhead kill` by {user()}", grace, kills=kills)
@@ -220,7 +225,7 @@ def waiting_calls(store: TraceStore, run: str | None) -> list[Waiting]:
     return [Waiting(control, pending) for control in controls for pending in Inbox(control).pending()]
 
 
-@options.command("approvals", example="playhead approvals", exits={1: "the run has ended", **options.UNREADABLE})
+@options.command("approvals")
 @options.run_argument(required=False)
 def approvals(*, run: str | None, trace_dir: Path | None, as_json: bool) -> int:
     """List tool calls awaiting approval by another process, of RUN or of all your running agents.
@@ -229,6 +234,15 @@ def approvals(*, run: str | None, trace_dir: Path | None, as_json: bool) -> int:
 
     An agent asks this way with `playhead run --approve inbox`, or `approver=file_inbox()` in Python. Answer with
     `playhead approve` or `playhead deny`.
+
+    Example:
+      playhead approvals
+
+    Exit codes:
+      0  all is well
+      1  the run has ended
+      2  the command line is wrong
+      3  there is no such run, or its file cannot be read
     """
     calls = waiting_calls(open_store(trace_dir), run)
     if as_json:
@@ -247,11 +261,10 @@ def _complete_calls(context: click.Context) -> Iterable[tuple[str, str]]:
     return [(reference(each.pending), each.pending.tool) for each in waiting_calls(store, context.params.get("run"))]
 
 
-_ANSWERED: Final = {0: "the call is answered", 1: "no such call awaits approval", **options.UNREADABLE}
 _call_argument: Final = click.argument("call", shell_complete=_complete_calls)
 
 
-@options.command("approve", example="playhead approve latest call_0_0", exits=_ANSWERED)
+@options.command("approve")
 @options.run_argument()
 @_call_argument
 @click.option("--why", metavar="TEXT", help="A reason, recorded in the trace.")
@@ -260,12 +273,21 @@ def approve(*, run: str, call: str, why: str | None, trace_dir: Path | None, as_
 
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file. CALL is the
     call's id or the start of one, as `playhead approvals` lists it.
+
+    Example:
+      playhead approve latest call_0_0
+
+    Exit codes:
+      0  the call is answered
+      1  no such call awaits approval
+      2  the command line is wrong
+      3  there is no such run, or its file cannot be read
     """
     waiting = _meant(waiting_calls(open_store(trace_dir), run), call)
     return _answer(waiting, approved=True, why=why, as_json=as_json)
 
 
-@options.command("deny", example='playhead deny latest call_0_0 --why "the amount is too high"', exits=_ANSWERED)
+@options.command("deny")
 @options.run_argument()
 @_call_argument
 @click.option("--why", metavar="TEXT", required=True, help="The reason, which the model is given.")
@@ -274,6 +296,15 @@ def deny(*, run: str, call: str, why: str, trace_dir: Path | None, as_json: bool
 
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file. CALL is the
     call's id or the start of one, as `playhead approvals` lists it.
+
+    Example:
+      playhead deny latest call_0_0 --why "the amount is too high"
+
+    Exit codes:
+      0  the call is answered
+      1  no such call awaits approval
+      2  the command line is wrong
+      3  there is no such run, or its file cannot be read
     """
     return _answer(_meant(waiting_calls(open_store(trace_dir), run), call), approved=False, why=why, as_json=as_json)
 

@@ -102,12 +102,20 @@ SCRIPT_AFTER: Final = (
 LONGEST_SCRIPT: Final = max(len(SCRIPT), len(SCRIPT_AFTER))
 
 
-@options.command("demo", example="playhead demo --trace-dir /tmp/traces", exits={3: "its run could not be recorded"})
+@options.command("demo")
 def demo(*, trace_dir: Path | None, as_json: bool) -> int:
     """Record a run of a small built-in agent, check it, reproduce it, and replay it with another prompt.
 
     Then it compares the two and explains the difference. The model is scripted, so it needs no key and no network; the tools and the
     recording are real. Both runs stay in the trace folder, like any others.
+
+    Example:
+      playhead demo --trace-dir /tmp/traces
+
+    Exit codes:
+      0  all is well
+      2  the command line is wrong
+      3  its run could not be recorded
     """
     result = make_agent(trace_dir).run_sync(TASK)
     path = result.trace_path

@@ -63,16 +63,7 @@ def pattern(text: str) -> re.Pattern[str]:
     return compiled
 
 
-@options.command(
-    "forget",
-    example="playhead forget 01J9Z --value - < values.txt\n"
-    "  playhead forget latest --pattern '[a-z]+@example\\.org' --dry-run",
-    exits={
-        0: "no named run holds it any more, and no other file of the folder",
-        1: "something still holds it: each place is named",
-        3: "a run does not exist, is damaged, is in use, or may still be running",
-    },
-)
+@options.command("forget")
 @options.run_argument("runs", metavar="RUN...", nargs=-1, required=True)
 @options.repeatable(
     "--value",
@@ -96,7 +87,7 @@ def forget(  # noqa: PLR0913 - the options
     trace_dir: Path | None,
     as_json: bool,
 ) -> int:
-    """Erase a value from recorded runs: from every line, large value, control file and draft about them.
+    r"""Erase a value from recorded runs: from every line, large value, control file and draft about them.
 
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
 
@@ -108,6 +99,16 @@ def forget(  # noqa: PLR0913 - the options
 
     Every other file of the folder that holds the value, such as a replay's trace, is named, and the exit code is 1. Copies
     elsewhere are not known: exported spans, reports, bundles, backups.
+
+    Example:
+      playhead forget 01J9Z --value - < values.txt
+      playhead forget latest --pattern '[a-z]+@example\.org' --dry-run
+
+    Exit codes:
+      0  no named run holds it any more, and no other file of the folder
+      1  something still holds it: each place is named
+      2  the command line is wrong
+      3  a run does not exist, is damaged, is in use, or may still be running
     """
     from playhead.diagnose.erasure import Eraser, erase
     from playhead.diagnose.run_index import forget_index
@@ -179,15 +180,7 @@ def holders(folder: Path, eraser: Eraser) -> Iterator[Path]:
 # --- check and sign ---------------------------------------------------------------------------------------------------
 
 
-@options.command(
-    "sign",
-    example="playhead sign --key ~/.playhead/seal.key --new-key ed25519\n  playhead check --key ~/.playhead/seal.key.pub",
-    exits={
-        0: "the heads of all these runs are signed",
-        1: "a run is damaged, or is not the one whose head was signed before: its head is not signed",
-        **options.UNREADABLE,
-    },
-)
+@options.command("sign")
 @options.runs_argument
 @click.option("--key", metavar="FILE", required=True, help="A secret, or an Ed25519 key in PEM; env:VARIABLE has it.")
 @click.option(
@@ -205,6 +198,17 @@ def sign(  # noqa: PLR0913 - the options
     A signed head may lie beside the traces. Whoever has a secret (HMAC) can verify and sign; a public key only verifies.
     What was changed before it was signed does not show, nor that a run and its head were removed together, or both replaced
     by older ones: a copy of the file of heads, kept elsewhere, shows these.
+
+    Example:
+      playhead sign --key ~/.playhead/seal.key --new-key ed25519
+      playhead check --key ~/.playhead/seal.key.pub
+
+    Exit codes:
+      0  the heads of all these runs are signed
+      1  a run is damaged, or is not the one whose head was signed before:
+         its head is not signed
+      2  the command line is wrong
+      3  there is no such run, or its file cannot be read
     """
     from playhead.diagnose.signing import make_key
 
@@ -260,15 +264,7 @@ def check_heads(  # noqa: PLR0913 - what two commands do
 # --- leaks ------------------------------------------------------------------------------------------------------------
 
 
-@options.command(
-    "leaks",
-    example="playhead leaks latest\n  playhead leaks --json | jq .rule",
-    exits={
-        0: "nothing was found, which proves nothing",
-        1: "something was found, or a part of a file could not be read",
-        **options.UNREADABLE,
-    },
-)
+@options.command("leaks")
 @options.runs_argument
 def leaks(*, runs: tuple[str, ...], trace_dir: Path | None, as_json: bool) -> int:
     """Find credentials in recorded runs, and answers that quote a system prompt or an internal instruction.
@@ -279,6 +275,16 @@ def leaks(*, runs: tuple[str, ...], trace_dir: Path | None, as_json: bool) -> in
     Credentials are found by their formats, in every field and large value; a quotation is 12 words in a row that an answer
     or a call shares with a system message or a nudge, unless a tool said them as well. Nothing that is found is printed, but
     how it begins. Not found: paraphrases, translations, secrets without a format, files beside a run. `forget` erases.
+
+    Example:
+      playhead leaks latest
+      playhead leaks --json | jq .rule
+
+    Exit codes:
+      0  nothing was found, which proves nothing
+      1  something was found, or a part of a file could not be read
+      2  the command line is wrong
+      3  there is no such run, or its file cannot be read
     """
     from playhead.diagnose.leaks import leaks_in
 
@@ -301,11 +307,7 @@ ENDINGS: Final = ("answered", "stopped", "failed", "resumed", "interrupted", "un
 """The endings of runs that can be removed."""
 
 
-@options.command(
-    "prune",
-    example="playhead prune --older-than 30d\n  playhead prune --keep 100 --ended answered --yes",
-    exits={70: "a file cannot be removed: the system says why", **options.UNREADABLE},
-)
+@options.command("prune")
 @options.runs_argument
 @click.option("--older-than", "older_than_s", metavar="TIME", type=options.duration, help="Runs that began longer ago.")
 @click.option("--keep", metavar="N", type=click.IntRange(min=1), help="All but the newest N.")
@@ -322,6 +324,16 @@ def prune(*, runs: tuple[str, ...], yes: bool, trace_dir: Path | None, as_json: 
 
     Kept, and listed with the reason, are runs that are running or may be on another machine, and runs that a remaining run
     replays or continues. Unreadable files are removed only with `--ended unreadable`, or when they are named.
+
+    Example:
+      playhead prune --older-than 30d
+      playhead prune --keep 100 --ended answered --yes
+
+    Exit codes:
+      0  all is well
+      2  the command line is wrong
+      3  there is no such run, or its file cannot be read
+      70  a file cannot be removed: the system says why
     """
     from playhead.diagnose.retention import Limits, plan, remove
     from playhead.diagnose.runs import RunList

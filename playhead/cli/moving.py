@@ -33,17 +33,7 @@ if TYPE_CHECKING:
 FORMATS: Final = ("otlp-json", "openinference-jsonl")
 
 
-@options.command(
-    "export",
-    example="playhead export latest --to http://localhost:4318\n"
-    "  playhead export --since 2h --resume\n"
-    "  playhead export latest --format openinference-jsonl -o spans.jsonl",
-    exits={
-        0: "everything was delivered, or had been before",
-        1: "spans were refused, could not be delivered or wait, or a file is damaged",
-        **options.UNREADABLE,
-    },
-)
+@options.command("export")
 @options.runs_argument
 @click.option("--to", metavar="URL", help="The collector.  [default: OTEL_EXPORTER_OTLP_ENDPOINT]")
 @options.repeatable(
@@ -107,6 +97,18 @@ def export(  # noqa: PLR0913 - the options
     --assume-dead, and the exit code is 1 until then.
 
     The collector, headers, timeout and compression are as the standard OTEL_EXPORTER_OTLP_… variables say.
+
+    Example:
+      playhead export latest --to http://localhost:4318
+      playhead export --since 2h --resume
+      playhead export latest --format openinference-jsonl -o spans.jsonl
+
+    Exit codes:
+      0  everything was delivered, or had been before
+      1  spans were refused, could not be delivered or wait, or a file is
+         damaged
+      2  the command line is wrong
+      3  there is no such run, or its file cannot be read
     """
     if all_messages and max_messages is not None:
         raise UsageError("--all-messages and --max-messages contradict each other")
@@ -216,16 +218,7 @@ def _rows(run: ImportedRun) -> Iterator[Line]:
 # --- import -----------------------------------------------------------------------------------------------------------
 
 
-@options.command(
-    "import",
-    example="playhead import spans.json\n  playhead import traces.jsonl.gz --json\n"
-    "  curl -s http://localhost:6006/v1/projects/default/spans/otlpv1 | playhead import -",
-    exits={
-        0: "every trace is a recording now, or was one already",
-        1: "a trace was imported before from other spans, or its id is another run's; or a part of a file was left out",
-        3: "a file cannot be read, or is not OTLP; or no trace is a run",
-    },
-)
+@options.command("import")
 @click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=options.complete_files)
 def import_(*, files: tuple[str, ...], trace_dir: Path | None, as_json: bool) -> int:
     """Make a recording of every trace in files of spans that another program exported.
@@ -236,6 +229,18 @@ def import_(*, files: tuple[str, ...], trace_dir: Path | None, as_json: bool) ->
 
     Each run comes with what a replay can do with it: `full`, `tools-only` or `not`, and why. No tool of an imported run
     ever runs.
+
+    Example:
+      playhead import spans.json
+      playhead import traces.jsonl.gz --json
+      curl -s http://localhost:6006/v1/projects/default/spans/otlpv1 | playhead import -
+
+    Exit codes:
+      0  every trace is a recording now, or was one already
+      1  a trace was imported before from other spans, or its id is another
+         run's; or a part of a file was left out
+      2  the command line is wrong
+      3  a file cannot be read, or is not OTLP; or no trace is a run
     """
     from playhead.importing import import_spans
 
@@ -279,16 +284,7 @@ def _sources(files: tuple[str, ...]) -> tuple[list[Source], bool]:
 # --- collect ----------------------------------------------------------------------------------------------------------
 
 
-@options.command(
-    "collect",
-    example="playhead collect &\n  OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 python my_agent.py",
-    exits={
-        0: "it was stopped (Ctrl-C, SIGTERM), and everything that it acknowledged is recorded",
-        1: "a recording could not be made; its spans are kept, and taken in again at the next start",
-        130: "Ctrl-C came again; what is not recorded yet is taken in at the next start",
-        143: "SIGTERM came again; the same",
-    },
-)
+@options.command("collect")
 @click.option("--host", default="127.0.0.1", help="The address to listen at.")
 @click.option("--port", type=click.IntRange(0, 65535), default=4318, help="The port; 0: a free one.")
 def collect(*, host: str, port: int, trace_dir: Path | None, as_json: bool) -> int:
@@ -300,6 +296,20 @@ def collect(*, host: str, port: int, trace_dir: Path | None, as_json: bool) -> i
 
     There is no password: listen at another address than this machine's own only in a network that you trust. A body may
     have 16 MiB, plain or unpacked; web pages are refused.
+
+    Example:
+      playhead collect &
+      OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 python my_agent.py
+
+    Exit codes:
+      0  it was stopped (Ctrl-C, SIGTERM), and everything that it
+         acknowledged is recorded
+      1  a recording could not be made; its spans are kept, and taken in
+         again at the next start
+      2  the command line is wrong
+      130  Ctrl-C came again; what is not recorded yet is taken in at the next
+         start
+      143  SIGTERM came again; the same
     """
     try:
         from playhead.importing.collect.collector import Collector

@@ -96,16 +96,20 @@ _RESULTS: Final = """'lookup="4,180 feet"' or 'lookup:{"key": "Mount Zed"}="4,18
 
 
 def command(
-    name: str, *, example: str, exits: dict[int, str] | None = None
+    name: str, *, example: str = "", exits: dict[int, str] | None = None
 ) -> Callable[[Callable[..., int]], click.Command]:
-    """Make a function that returns an exit code a command, with the options that every command has at the end."""
+    """Make a function that returns an exit code a command, with the options that every command has at the end.
+
+    Its docstring is the help text; `Example:` and `Exit codes:`, with which it ends, stand below the options.
+    """
     codes = sorted({**EXITS, **(exits or {})}.items())
     listed = "".join(f"\n  {code}  " + "\n     ".join(wrap(meaning, HELP_WIDTH)) for code, meaning in codes)
 
     def make(function: Callable[..., int]) -> click.Command:
-        epilog = f"\b\nExample:\n  {example}\n\n\b\nExit codes:{listed}"
         text = cleandoc(function.__doc__ or "").replace("\\b\n", "\b\n")  # a docstring holds no control character
-        made = click.command(name, help=text, epilog=epilog)(function)
+        text, _, end = text.partition("\n\nExample:\n")
+        end = (end or f"  {example}\n\nExit codes:{listed}").replace("\n\nExit codes:", "\n\n\b\nExit codes:")
+        made = click.command(name, help=text, epilog=f"\b\nExample:\n{end}")(function)
         made.params += [
             click.Option(["--json", "as_json"], is_flag=True, help="Write JSON, one object per line."),
             click.Option(

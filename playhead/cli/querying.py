@@ -17,13 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@options.command(
-    "sql",
-    example="""playhead sql "select tool, count(*), avg(duration_ms) from calls group by tool"\n"""
-    """  playhead sql "select run_id, args->>'amount' from calls where tool = 'send_mail'" --since 1d\n"""
-    """  playhead sql "select model, sum(tokens_out) from requests group by model" s3://bucket/traces""",
-    exits={1: "a file is damaged, or cannot be read; the tables have what can be read of it", **options.UNREADABLE},
-)
+@options.command("sql")
 @click.argument("query", metavar="SELECT")
 @options.runs_argument
 @options.filters()
@@ -36,6 +30,18 @@ def sql(*, query: str, runs: tuple[str, ...], timeout: float, trace_dir: Path | 
 
     The tables are runs, calls, requests, decisions and events (`describe calls` lists columns); what is not known is NULL.
     DuckDB runs one SELECT, in memory: it opens no other file and changes nothing. It needs `pip install 'playhead[sql]'`.
+
+    Example:
+      playhead sql "select tool, count(*), avg(duration_ms) from calls group by tool"
+      playhead sql "select run_id, args->>'amount' from calls where tool = 'send_mail'" --since 1d
+      playhead sql "select model, sum(tokens_out) from requests group by model" s3://bucket/traces
+
+    Exit codes:
+      0  all is well
+      1  a file is damaged, or cannot be read; the tables have what can be
+         read of it
+      2  the command line is wrong
+      3  there is no such run, or its file cannot be read
     """
     from playhead.diagnose.tables import ask
 

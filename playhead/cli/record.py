@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,14 +23,6 @@ if TYPE_CHECKING:
     from playhead.replay import ResultOverride
     from playhead.replay.prefix import NotHappened
 
-RUN_EXITS: Final = {
-    0: "the run ended in order: with an answer, at a limit, or because it was stopped; `ended` says which",
-    1: "the run failed, such as an answer that was rejected, a model that did not answer, or a switch that terminates",
-    2: "the command line is wrong; also an unknown model, a missing key, tools that cannot be loaded",
-    3: "there is a run of this id already; with PLAYHEAD_ON_TRACE_ERROR=stop, the trace could not be written",
-}
-"""What the exit codes mean for a run that is done for real."""
-
 _approve_option = click.option(
     "--approve",
     type=click.Choice(["ask", "inbox", "deny"]),
@@ -39,12 +31,7 @@ _approve_option = click.option(
 )
 
 
-@options.command(
-    "run",
-    example='playhead run "How high is Mount Zed in feet, and how much is that in metres?" \\\n'
-    "    --model ollama/qwen3:8b --tools examples.tools:lookup,calculator",
-    exits=RUN_EXITS,
-)
+@options.command("run")
 @click.argument("task")
 @click.option(
     "--model",
@@ -93,11 +80,25 @@ def run(  # noqa: PLR0913 - the options
     trace_dir: Path | None,
     as_json: bool,
 ) -> int:
-    """Run an agent on TASK and record everything: every prompt, call, result and stated reason.
+    r"""Run an agent on TASK and record everything: every prompt, call, result and stated reason.
 
     Progress is written to stderr; the answer is printed at the end, with how the run ended, its tokens, its cost and the
     path of its trace. Reaching a limit is no failure (exit 0). A tool that requires approval runs only after approval of
     exactly that call. If the trace folder cannot be written, the run continues unrecorded and prints a warning.
+
+    Example:
+      playhead run "How high is Mount Zed in feet, and how much is that in metres?" \
+        --model ollama/qwen3:8b --tools examples.tools:lookup,calculator
+
+    Exit codes:
+      0  the run ended in order: with an answer, at a limit, or because it
+         was stopped; `ended` says which
+      1  the run failed, such as an answer that was rejected, a model that
+         did not answer, or a switch that terminates
+      2  the command line is wrong; also an unknown model, a missing key,
+         tools that cannot be loaded
+      3  there is a run of this id already; with
+         PLAYHEAD_ON_TRACE_ERROR=stop, the trace could not be written
     """
     from playhead.agent.agent import Agent
     from playhead.agent.options import DEFAULT, Context
@@ -180,17 +181,7 @@ def _inbox(trace_dir: Path | None) -> Approver:
 # --- resume -----------------------------------------------------------------------------------------------------------
 
 
-@options.command(
-    "resume",
-    example="playhead resume latest --agent shop.agents:refunds\n"
-    "  playhead resume latest --agent shop.agents:refunds --answer 'call_3_0={\"receipt\": 17}'\n"
-    "  playhead resume latest --agent shop.agents:refunds --did-not-happen call_3_0",
-    exits={
-        0: RUN_EXITS[0],
-        1: "it failed; or it was not resumed: a call is unresolved, or the agent is not that of then",
-        3: "there is no such run, its file cannot be read, it is over, or it was imported",
-    },
-)
+@options.command("resume")
 @options.run_argument()
 @click.option(
     "--agent", "reference", metavar="MODULE:NAME", required=True, help="The agent of your code, as it was then."
@@ -228,6 +219,20 @@ def resume(  # noqa: PLR0913 - the options
     recorded event. A call with a side effect that was in progress when the run died is never repeated by itself: state its
     outcome with --answer, --failed or --did-not-happen. The agent has the model, prompts, tools and settings of then; only
     limits, killswitches and hooks may differ.
+
+    Example:
+      playhead resume latest --agent shop.agents:refunds
+      playhead resume latest --agent shop.agents:refunds --answer 'call_3_0={"receipt": 17}'
+      playhead resume latest --agent shop.agents:refunds --did-not-happen call_3_0
+
+    Exit codes:
+      0  the run ended in order: with an answer, at a limit, or because it
+         was stopped; `ended` says which
+      1  it failed; or it was not resumed: a call is unresolved, or the agent
+         is not that of then
+      2  the command line is wrong
+      3  there is no such run, its file cannot be read, it is over, or it was
+         imported
     """
     from playhead.cli.progress import Progress, following
     from playhead.cli.toolbox import load_agent

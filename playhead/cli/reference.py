@@ -25,7 +25,7 @@ exits 70 for a bug or a failure of the system, 130 and 143 after Ctrl-C and SIGT
 """
 
 
-@options.command("completion", example='eval "$(playhead completion bash)"')
+@options.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, *, shell: str, trace_dir: Path | None, as_json: bool) -> int:  # noqa: ARG001
@@ -39,6 +39,13 @@ def completion(context: click.Context, *, shell: str, trace_dir: Path | None, as
       ~/.config/fish/config.fish   playhead completion fish | source
 
     Bash has to be 4.4 or newer; on macOS that is the one from Homebrew.
+
+    Example:
+      eval "$(playhead completion bash)"
+
+    Exit codes:
+      0  all is well
+      2  the command line is wrong
     """
     found = get_completion_class(shell)
     assert found is not None  # noqa: S101 - click has all of the choices
