@@ -34,6 +34,7 @@ GROUPS: Final = {
         "stats": "Count tokens, cost and time by model, tool and agent.",
         "check": "Verify that a trace is whole and unchanged.",
         "diff": "Compare two runs, or a replay with its original.",
+        "report": "Write a run, or two side by side, as one HTML page.",
     },
     ("Run again with frozen tools", "again"): {
         "reproduce": "Run a recording again with everything frozen, and compare.",
@@ -69,10 +70,11 @@ MODULES: Final = {name: module for (_, module), group in GROUPS.items() for name
     "show": "events",
     "grep": "events",
     "sql": "querying",
+    "report": "report",
 }
 """The module of each command."""
 HARMLESS: Final = frozenset(
-    {"demo", "approvals", "list", "show", "grep", "sql", "debrief", "stats", "check", "leaks", "reproduce", "backtest", "diff", "completion"}
+    {"demo", "approvals", "list", "show", "grep", "sql", "debrief", "stats", "check", "leaks", "reproduce", "backtest", "diff", "report", "completion"}
 )  # fmt: skip
 """Commands without lasting effects. Only these are suggested for a misspelt command."""
 

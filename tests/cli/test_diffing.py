@@ -42,3 +42,18 @@ def test_a_replay_whose_original_is_gone(store: Path, replayed: str) -> None:
     result = playhead("diff", replayed)
     assert (result.exit_code, result.stdout) == (3, "")
     assert f"no run 'good' in {store}" in result.stderr
+
+
+def test_a_page_of_a_run_and_of_two(store: Path, home: Path) -> None:
+    """`report` writes the page of a run, or of two side by side; a damaged run exits 1."""
+    other = record_run(store, "other", answer="5,199 metres.")
+    written = playhead("report", "good", "--json")
+    assert (written.exit_code, written.stderr) == (0, "")
+    assert objects(written) == [
+        {"path": "report.html", "runs": ["good"], "bytes": (home / "report.html").stat().st_size}
+    ]
+    assert "5,199 metres" not in (home / "report.html").read_text()
+    assert playhead("report", "good", "--against", "other", "-o", "pair.html").stdout == "wrote pair.html\n"
+    assert "5,199 metres" in (home / "pair.html").read_text()
+    other.write_text(other.read_text().replace("5,199", "5,198"))
+    assert playhead("report", "other").exit_code == 1

@@ -23,6 +23,8 @@ COMMANDS = [
     "stats hostile",
     "diff hostile hostile",
     "diff hostile",
+    "report hostile",
+    "report hostile --against hostile",
     "replay hostile",
     "show hostile --kind x*",
     "show hostile 3",
