@@ -33,16 +33,7 @@ PARTIAL: Final = {
 }
 
 
-@options.command(
-    "reproduce",
-    example="playhead reproduce latest\n  playhead reproduce --last 100 --ended answered",
-    exits={
-        0: "every event came out as recorded",
-        1: "a divergence",
-        4: "inconclusive: the recording ends before the run did, or was redacted",
-        **options.UNREADABLE,
-    },
-)
+@options.command("reproduce")
 @options.runs_argument
 @options.filters("agent", "arg")
 @options.agent_option
@@ -56,6 +47,17 @@ def reproduce(*, runs: tuple[str, ...], trace_dir: Path | None, as_json: bool, *
 
     Nothing real is called. It proves that the code still does what was recorded, and nothing about model or tools.
     Exits 1 at a divergence, and 4 when the recording ends before the run did or was redacted by the user's own rules.
+
+    Example:
+      playhead reproduce latest
+      playhead reproduce --last 100 --ended answered
+
+    Exit codes:
+      0  every event came out as recorded
+      1  a divergence
+      2  the command line is wrong
+      3  there is no such run, or its file cannot be read
+      4  inconclusive: the recording ends before the run did, or was redacted
     """
     from playhead.replay import load_recording
 
@@ -143,21 +145,7 @@ def _why_not(name: str) -> str:
     return "its fingerprint is not of this key" if of_parameter else "which this version does not know"
 
 
-@options.command(
-    "replay",
-    example='playhead replay latest --system-prompt "Answer in one sentence."\n'
-    "  playhead replay latest --model ollama/qwen3:8b --set temperature=0\n"
-    """  playhead replay latest --tool-result 'lookup:{"key": "Zed"}=9,000 feet'\n"""
-    "  playhead replay latest --from 3 --model openai/gpt-4o\n"
-    "  playhead replay latest --only 3 --models openai/gpt-4o,ollama/qwen3:8b --repeat 3\n"
-    "  playhead replay --ended answered --last 20 --system-prompt new.md",
-    exits={
-        0: "the replay ran to its end, whatever changed",
-        1: "the replay broke: the model did not answer, the strategy raised, or it was cancelled",
-        4: "inconclusive: it stopped at a call that was not recorded, or too few results were recorded ones",
-        **options.UNREADABLE,
-    },
-)
+@options.command("replay")
 @options.runs_argument
 @click.option(
     "--from", "at", type=int, metavar="K", help="Freeze everything before turn K, from 0; changes hold from there on."
@@ -241,6 +229,23 @@ def replay(  # noqa: PLR0913 - options
 
     With --only K --models A,B the recorded request of turn K is asked again, and a table shows what each model would do.
     With --from K the run is forked: what came before turn K stays as it was, and the changes hold from there on.
+
+    Example:
+      playhead replay latest --system-prompt "Answer in one sentence."
+      playhead replay latest --model ollama/qwen3:8b --set temperature=0
+      playhead replay latest --tool-result 'lookup:{"key": "Zed"}=9,000 feet'
+      playhead replay latest --from 3 --model openai/gpt-4o
+      playhead replay latest --only 3 --models openai/gpt-4o,ollama/qwen3:8b --repeat 3
+      playhead replay --ended answered --last 20 --system-prompt new.md
+
+    Exit codes:
+      0  the replay ran to its end, whatever changed
+      1  the replay broke: the model did not answer, the strategy raised, or
+         it was cancelled
+      2  the command line is wrong
+      3  there is no such run, or its file cannot be read
+      4  inconclusive: it stopped at a call that was not recorded, or too few
+         results were recorded ones
     """
     from playhead.cli.outcome import replay_as_json, replay_exit_code, replay_rows
     from playhead.cli.progress import Progress, following
@@ -312,15 +317,7 @@ NAME: Final = 13
 """Characters of a run's id: enough to distinguish runs that began in the same second."""
 
 
-@options.command(
-    "backtest",
-    example='playhead backtest --switch "budget_limit(max_tokens=20000)" --last 100\n'
-    """  playhead backtest --switch "timeout_after('5m')" --switch "tool_limit('search', 5)" latest""",
-    exits={
-        3: "a run cannot be read, or is damaged; the others are reported all the same",
-        4: "for no run is it known what the switches would have done",
-    },
-)
+@options.command("backtest")
 @options.runs_argument
 @options.switch_option
 @options.filters()
@@ -339,6 +336,17 @@ def backtest(
     Nothing runs: the guards of the live switches look at the recorded events. A run is lost if it ended well and would have
     been stopped.
     Switches: budget_limit, circuit_breaker, max_iterations, timeout_after, tool_limit, watchdog.
+
+    Example:
+      playhead backtest --switch "budget_limit(max_tokens=20000)" --last 100
+      playhead backtest --switch "timeout_after('5m')" --switch "tool_limit('search', 5)" latest
+
+    Exit codes:
+      0  all is well
+      2  the command line is wrong
+      3  a run cannot be read, or is damaged; the others are reported all the
+         same
+      4  for no run is it known what the switches would have done
     """
     from playhead.replay.backtest import Summary
     from playhead.replay.backtest import backtest as judge

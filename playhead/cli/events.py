@@ -36,11 +36,7 @@ POLL_S: Final = 0.2
 # --- show -------------------------------------------------------------------------------------------------------------
 
 
-@options.command(
-    "show",
-    example="playhead show latest --kind 'tool-*'\n  playhead show latest 17     # one event in full",
-    exits={1: "something is wrong with the file; what can be read of it is shown", **options.UNREADABLE},
-)
+@options.command("show")
 @options.run_argument()
 @click.argument("seq", type=click.IntRange(min=0), required=False)
 @options.repeatable("--kind", "kinds", "KIND", "Only events of this kind; `tool-*` works.")
@@ -66,6 +62,16 @@ def show(  # noqa: PLR0913 - the options
     The columns: number of the event, seconds since the start and since the line above, turn of the loop, kind, and what
     happened; below a call, the reason that the model stated for it. Prompts, requests, lists of tools and snapshots are
     folded: --all shows them, and --kind shows what it names. On a terminal a pager shows the lines: PAGER names another one.
+
+    Example:
+      playhead show latest --kind 'tool-*'
+      playhead show latest 17     # one event in full
+
+    Exit codes:
+      0  all is well
+      1  something is wrong with the file; what can be read of it is shown
+      2  the command line is wrong
+      3  there is no such run, or its file cannot be read
     """
     from playhead.diagnose.timeline import HEADING, Timeline
     from playhead.trace.reader import Problem, scan
@@ -219,11 +225,7 @@ def event_as_json(item: Record | Problem) -> dict[str, Any]:
 # --- grep -------------------------------------------------------------------------------------------------------------
 
 
-@options.command(
-    "grep",
-    example="""playhead grep 'tool == "send_mail" and args.amount > 400'\n  playhead grep '"Mount Zed"' latest""",
-    exits={0: "an event matches", 1: "no event matches", 3: "a run, or a line that may match, cannot be read"},
-)
+@options.command("grep")
 @click.argument("expression", metavar="EXPR")
 @options.runs_argument
 @options.filters()
@@ -237,6 +239,16 @@ def grep(*, expression: str, runs: tuple[str, ...], trace_dir: Path | None, as_j
 
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file. Lines are not
     verified: `playhead check` does that.
+
+    Example:
+      playhead grep 'tool == "send_mail" and args.amount > 400'
+      playhead grep '"Mount Zed"' latest
+
+    Exit codes:
+      0  an event matches
+      1  no event matches
+      2  the command line is wrong
+      3  a run, or a line that may match, cannot be read
     """
     from playhead.diagnose.expression import parse_expression
     from playhead.diagnose.search import Search

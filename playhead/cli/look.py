@@ -38,14 +38,7 @@ SHOWN: Final = 20
 """Problems that are printed; `--json` has more."""
 
 
-@options.command(
-    "list",
-    example="playhead list --limit 5\n"
-    "  playhead list --ended timeout_after --since 1d\n"
-    "  playhead list --tool send_mail --arg amount=420\n"
-    "  playhead list --sort cost --limit 1",
-    exits={3: "the folder cannot be read"},
-)
+@options.command("list")
 @click.option("--limit", type=click.IntRange(min=1), default=20, help="Runs at most.")
 @options.filters()
 @options.counts_replays
@@ -59,6 +52,17 @@ def list_(*, limit: int, trace_dir: Path | None, as_json: bool) -> int:
     last line of a file are read and verified; `playhead check` verifies all of it.
 
     With conditions an index beside the traces saves reading them; the first time it is made. Delete it whenever you like.
+
+    Example:
+      playhead list --limit 5
+      playhead list --ended timeout_after --since 1d
+      playhead list --tool send_mail --arg amount=420
+      playhead list --sort cost --limit 1
+
+    Exit codes:
+      0  all is well
+      2  the command line is wrong
+      3  the folder cannot be read
     """
     from playhead.diagnose.finding import find
     from playhead.diagnose.run_summary import summaries
@@ -92,11 +96,7 @@ def list_(*, limit: int, trace_dir: Path | None, as_json: bool) -> int:
 # --- debrief and stats ------------------------------------------------------------------------------------------------
 
 
-@options.command(
-    "debrief",
-    example="playhead debrief latest\n  playhead debrief latest --markdown > debrief.md\n  playhead debrief --failed --last 3",
-    exits={1: "the file is damaged; what can be read of it is shown all the same", **options.UNREADABLE},
-)
+@options.command("debrief")
 @options.runs_argument
 @options.filters()
 @click.option("--markdown", is_flag=True, help="Write Markdown, for a review or an issue.")
@@ -107,6 +107,17 @@ def debrief(*, runs: tuple[str, ...], markdown: bool, trace_dir: Path | None, as
 
     It shows the task, the calls with their stated reasons, assumptions, other influences, the ending, and flags: claims and
     stated reasons that the trace does not support. No model is asked, and no reason is made up.
+
+    Example:
+      playhead debrief latest
+      playhead debrief latest --markdown > debrief.md
+      playhead debrief --failed --last 3
+
+    Exit codes:
+      0  all is well
+      1  the file is damaged; what can be read of it is shown all the same
+      2  the command line is wrong
+      3  there is no such run, or its file cannot be read
     """
     from playhead.diagnose.debrief import build_debrief
     from playhead.diagnose.debrief_view import debrief_document
@@ -126,14 +137,7 @@ def debrief(*, runs: tuple[str, ...], markdown: bool, trace_dir: Path | None, as
     return exits.FAILED if "damaged" in states else exits.OK
 
 
-@options.command(
-    "stats",
-    example="playhead stats latest\n  playhead stats --last 100 --json",
-    exits={
-        1: "a file is damaged; what can be read of it is counted all the same",
-        3: "a run cannot be read; the others are counted",
-    },
-)
+@options.command("stats")
 @options.runs_argument
 @options.filters()
 def stats(*, runs: tuple[str, ...], trace_dir: Path | None, as_json: bool) -> int:
@@ -141,6 +145,16 @@ def stats(*, runs: tuple[str, ...], trace_dir: Path | None, as_json: bool) -> in
 
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file; without any,
     the newest runs of the folder, 20 at most. Unknown figures are listed, and never counted as 0.
+
+    Example:
+      playhead stats latest
+      playhead stats --last 100 --json
+
+    Exit codes:
+      0  all is well
+      1  a file is damaged; what can be read of it is counted all the same
+      2  the command line is wrong
+      3  a run cannot be read; the others are counted
     """
     from playhead.diagnose.statistics import run_statistics
     from playhead.diagnose.statistics_view import statistics_document
@@ -156,15 +170,7 @@ def stats(*, runs: tuple[str, ...], trace_dir: Path | None, as_json: bool) -> in
 # --- check ------------------------------------------------------------------------------------------------------------
 
 
-@options.command(
-    "check",
-    example="playhead check latest\n  playhead check --heads ~/kept/heads     # every run of the folder",
-    exits={
-        0: "closed, whole and unchanged; with --heads or --key: sound, and what the kept heads say",
-        1: "anything else, erased lines among it",
-        **options.UNREADABLE,
-    },
-)
+@options.command("check")
 @options.runs_argument
 @options.filters()
 @click.option("--head", metavar="HASH", help="The hash of the last event, kept elsewhere: the trace has to end in it.")
@@ -190,6 +196,17 @@ def check(  # noqa: PLR0913 - the options
     was kept elsewhere, or signed: --heads FILE keeps the heads of all runs when there is no such file, and compares with
     them when there is. A run that was removed shows too. A run that has grown since is no difference. Erased lines are
     named: neither the chain nor a head proves what an erasure left of them before the head was kept.
+
+    Example:
+      playhead check latest
+      playhead check --heads ~/kept/heads     # every run of the folder
+
+    Exit codes:
+      0  closed, whole and unchanged; with --heads or --key: sound, and what
+         the kept heads say
+      1  anything else, erased lines among it
+      2  the command line is wrong
+      3  there is no such run, or its file cannot be read
     """
     from playhead.diagnose.integrity import check_trace
     from playhead.trace.blobs import run_id_of
@@ -243,16 +260,7 @@ def head_row(checked: Check) -> Line:
 # --- diff -------------------------------------------------------------------------------------------------------------
 
 
-@options.command(
-    "diff",
-    example="playhead diff latest~1 latest\n  playhead diff latest --replays     # a replay against its original",
-    exits={
-        0: "identical: the same answer, the same calls, as many turns",
-        1: "different",
-        4: "inconclusive: a recording has no end, or is damaged",
-        **options.UNREADABLE,
-    },
-)
+@options.command("diff")
 @options.run_argument("first", metavar="A")
 @options.run_argument("second", metavar="[B]", required=False)
 def diff(*, first: str, second: str | None, trace_dir: Path | None, as_json: bool) -> int:
@@ -260,6 +268,17 @@ def diff(*, first: str, second: str | None, trace_dir: Path | None, as_json: boo
 
     A and B are runs: a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file.
     With A alone, A has to be a replay, and is compared with the run that it replays.
+
+    Example:
+      playhead diff latest~1 latest
+      playhead diff latest --replays     # a replay against its original
+
+    Exit codes:
+      0  identical: the same answer, the same calls, as many turns
+      1  different
+      2  the command line is wrong
+      3  there is no such run, or its file cannot be read
+      4  inconclusive: a recording has no end, or is damaged
     """
     from playhead.diagnose.diff import diff_recordings
     from playhead.diagnose.diff_view import diff_document

@@ -16,7 +16,6 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from inspect import cleandoc
 from pathlib import Path
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -81,34 +80,24 @@ def _recorded(context: click.Context) -> Iterable[tuple[str, str]]:
 
 Made = TypeVar("Made", bound="Callable[..., object]")
 
-EXITS: Final = {0: "all is well", 2: "the command line is wrong"}
-"""What the exit codes mean, where a command does not say it better."""
-UNREADABLE: Final = {3: "there is no such run, or its file cannot be read"}
-"""What commands that read a run have besides."""
 FOLDER: Final = "PLAYHEAD_TRACE_DIR, or ~/.playhead/traces"
 """Where traces are by default."""
-HELP_WIDTH: Final = 68
-"""The width of the description of an exit code."""
 LONGEST: Final = 80
 """The maximum number of characters of a value in an error."""
 _TOOL: Final = re.compile(r"\s*([A-Za-z0-9_-]{1,64})\s*(?=[:=])")
 _RESULTS: Final = """'lookup="4,180 feet"' or 'lookup:{"key": "Mount Zed"}="4,180 feet"'"""
 
 
-def command(
-    name: str, *, example: str = "", exits: dict[int, str] | None = None
-) -> Callable[[Callable[..., int]], click.Command]:
+def command(name: str) -> Callable[[Callable[..., int]], click.Command]:
     """Make a function that returns an exit code a command, with the options that every command has at the end.
 
     Its docstring is the help text; `Example:` and `Exit codes:`, with which it ends, stand below the options.
     """
-    codes = sorted({**EXITS, **(exits or {})}.items())
-    listed = "".join(f"\n  {code}  " + "\n     ".join(wrap(meaning, HELP_WIDTH)) for code, meaning in codes)
 
     def make(function: Callable[..., int]) -> click.Command:
         text = cleandoc(function.__doc__ or "").replace("\\b\n", "\b\n")  # a docstring holds no control character
         text, _, end = text.partition("\n\nExample:\n")
-        end = (end or f"  {example}\n\nExit codes:{listed}").replace("\n\nExit codes:", "\n\n\b\nExit codes:")
+        end = end.replace("\n\nExit codes:", "\n\n\b\nExit codes:")
         made = click.command(name, help=text, epilog=f"\b\nExample:\n{end}")(function)
         made.params += [
             click.Option(["--json", "as_json"], is_flag=True, help="Write JSON, one object per line."),
