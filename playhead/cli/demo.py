@@ -7,42 +7,30 @@ else is real: the tools run and one call fails, the events are written, hashed, 
 from __future__ import annotations
 
 import operator
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final, Literal
+import shlex
+from typing import TYPE_CHECKING, Final, Literal
+
+import click
 
 from playhead.agent.agent import Agent
 from playhead.agent.options import DEFAULT
 from playhead.cli import exits, options
-from playhead.cli.again import reproduction_exit_code, reproduction_rows
-from playhead.cli.events import Filter
-from playhead.cli.look import check_as_json, check_rows, head_row
 from playhead.cli.outcome import replay_as_json, replay_rows, result_as_json, result_rows
-from playhead.cli.output import PROSE_WIDTH, text_console, write_json
+from playhead.cli.output import PROSE_WIDTH, tell, text_console
 from playhead.cli.reading import option_of
-from playhead.diagnose.debrief import build_debrief
-from playhead.diagnose.debrief_view import debrief_document
-from playhead.diagnose.diff_view import diff_document
-from playhead.diagnose.integrity import check_trace
 from playhead.diagnose.terminal import Line
-from playhead.diagnose.timeline import HEADING, Timeline
 from playhead.errors import TraceWriteError
 from playhead.kernel.tool_decorator import tool
-from playhead.replay import load_recording, reproduce_sync
+from playhead.replay import load_recording
 from playhead.replay.engine import replay_sync
 from playhead.testing import ScriptedModel, call, calls
 from playhead.testing import text as say
-from playhead.trace.reader import scan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
-
-    from rich.console import Console, RenderableType
 
     from playhead.testing import Turn
     from playhead.trace.types import Request
-
-    Step = tuple[str, str, Iterable[RenderableType], dict[str, Any]]
 
 TASK: Final = "Which is higher, Mount Zed or Mount Kenya, and by how many metres?"
 PROMPT: Final = "Look heights up by their full names. Be brief."
@@ -121,44 +109,37 @@ def demo(*, trace_dir: Path | None, as_json: bool) -> int:
     path = result.trace_path
     if path is None:
         raise TraceWriteError("the demo could not record its run; name a folder that can be written with --trace-dir")
+    _heading('run "Which is higher, …" --model … --tools …', as_json=as_json)
+    tell(result_as_json(result), *result_rows(result), as_json=as_json)
+
+    def typed(command: str) -> int:
+        return _run(command + option_of(trace_dir), as_json=as_json)
+
+    run = result.run_id
+    codes = [typed(f"show {run} --kind tool-call-completed"), typed(f"check {run}"), typed(f"reproduce {run}")]
     original = load_recording(path)
     replay = replay_sync(original, {"system_prompt": PROMPT}, agent=make_agent(trace_dir), trace=path.parent)
-    checked, reproduction, debrief = check_trace(path), reproduce_sync(original), build_debrief(replay.recording)
-    console = text_console(pipe_width=PROSE_WIDTH)
-    run, again, wanted = result.run_id, replay.run.run_id, Filter(("tool-call-completed",))
-    steps: list[Step] = [
-        ("Record", 'run "Which is higher, …" --model … --tools …', result_rows(result), result_as_json(result)),
-        ("Show", f"show {run} --kind tool-call-completed", (HEADING, *Timeline().rows(scan(path), wanted)), {}),
-        (
-            "Check",
-            f"check {run}",
-            (*check_rows(checked), head_row(checked)),
-            check_as_json(checked),
-        ),
-        ("Reproduce", f"reproduce {run}", reproduction_rows(reproduction), asdict(reproduction)),
-        (
-            "Replay",
-            f"replay {run} --system-prompt …",
-            replay_rows(original, replay, 0, console.width),
-            replay_as_json(replay),
-        ),
-        ("Diff", f"diff {again}", [diff_document(replay.diff)], {}),
-        ("Debrief", f"debrief {again}", [debrief_document(debrief)], debrief.model_dump(mode="json")),
-    ]
-    if as_json:
-        write_json({"step": title.lower(), **found} for title, _, _, found in steps if found)
-    else:
-        _print(console, steps, option_of(trace_dir))
-    good = checked.ok and replay.verdict == "changed"
-    return reproduction_exit_code(reproduction) if good else exits.FAILED
+    _heading(f"replay {run} --system-prompt …", as_json=as_json)
+    rows = replay_rows(original, replay, 0, text_console(pipe_width=PROSE_WIDTH).width)
+    tell(replay_as_json(replay), *rows, as_json=as_json, width=PROSE_WIDTH)
+    codes += [typed(f"diff {replay.run.run_id}"), typed(f"debrief {replay.run.run_id}")]
+    return exits.OK if codes == [exits.OK] * 3 + [exits.FAILED, exits.OK] else exits.FAILED  # the two runs differ
 
 
-def _print(console: Console, steps: list[Step], where: str) -> None:
-    """Go through both runs, each time with the command that does the same."""
-    for number, (title, typed, rows, _) in enumerate(steps, 1):
-        command = f"playhead {typed}{'' if typed.startswith('run') else where}"
-        heading = Line((f"{number}  {title}", "bold"), ("   $ ", "dim"), (command, "cyan"), whole=True)
-        console.print(Line(), heading, *rows, crop=False)
+def _run(command: str, *, as_json: bool) -> int:
+    """Run a command as if it was typed, below its name, and return its exit code."""
+    from playhead.cli.main import commands
+
+    name, *arguments = shlex.split(command)
+    found = commands.get_command(click.Context(commands), name)
+    assert found is not None  # noqa: S101 - it is one of ours
+    _heading(command, as_json=as_json)
+    return int(found.main([*arguments, *(["--json"] if as_json else [])], standalone_mode=False))
+
+
+def _heading(command: str, *, as_json: bool) -> None:
+    if not as_json:
+        text_console().print(Line(), Line(("$ ", "dim"), (f"playhead {command}", "cyan"), whole=True), crop=False)
 
 
 def make_agent(trace_dir: Path | None) -> Agent:
