@@ -32,8 +32,6 @@ LEAST_S: Final = 0.01
 """The minimum timeout of a request, in seconds."""
 TO_COUNT_S: Final = 5.0
 """The time limit for counting undelivered spans of all runs, in seconds."""
-LONGEST_HOST: Final = 80
-"""The maximum number of characters shown of a machine's name."""
 
 
 @dataclass
@@ -60,7 +58,6 @@ class Export:
         """Send the spans; return a summary of each run, and the exit code."""
         self._pump, self._where = Pump(sink), where
         self._pump.runs.extend(self._runs)
-        self._note_unseen()
         self._send()
         summaries = self._summaries()
         self._note_mishaps()
@@ -99,8 +96,7 @@ class Export:
                 "all_counted": left.get(run, 0) is not None,
                 "interrupted": run.interrupted,
                 "sender": run.sender,
-                "running": not run.done and is_alive(path) is True,
-                "perhaps_on": self._perhaps_on(run),
+                "running": self._is_running(run),
                 "error": run.failure,
             }
             for path, run in zip(self.paths, self._runs, strict=True)
@@ -111,21 +107,13 @@ class Export:
             return exits.UNREADABLE
         refused = any(run.refused or run.refused_before for run in self._runs)
         damaged = any(problem.kind != "truncated" for run in self._runs for problem in run.problems)
-        unsent = any(summary["perhaps_on"] for summary in summaries)
+        unsent = any(summary["running"] is None for summary in summaries)
         return exits.FAILED if self._pump.stopped or refused or damaged or unsent else exits.OK
 
-    def _perhaps_on(self, run: RunExport) -> str | None:
-        """Return the other machine on which a run may still be running, so that its open spans are not sent."""
-        return None if self.assume_dead or run.done else _unseen_host(run.path)
-
-    def _note_unseen(self) -> None:
-        """Name the runs of which it is unknown whether they are running, and the way out."""
-        for run in self._pump.runs:
-            if (host := self._perhaps_on(run)) is not None:
-                note(
-                    f"{run.run_id}: it began on the machine {host[:LONGEST_HOST]!r}, and whether it is still running there cannot "
-                    "be seen from here. Its open spans are sent with --assume-dead"
-                )
+    def _is_running(self, run: RunExport) -> bool | None:
+        """Return whether a run goes on; None when it may, on another machine: then its open spans are not sent."""
+        alive = not run.done and is_alive(run.path)
+        return False if alive is None and self.assume_dead else alive
 
     def _note_mishaps(self) -> None:
         pump, where = self._pump, self._where
@@ -142,17 +130,6 @@ class Export:
             note(
                 f"{where} takes nothing: {pump.stopped.reason}. {nothing}The same command with --resume sends the rest"
             )
-
-
-def _unseen_host(path: Path) -> str | None:
-    """Return the other host on which a run may still be running; None if the run's lock shows its state.
-
-    Another machine may see the file but not its lock, and a restarted container has another host name.
-    """
-    from playhead.trace.control import Control
-
-    control = Control.of(path) if is_alive(path) is None else None
-    return None if control is None else control.process.host
 
 
 _IDS: Final = ("traceId", "spanId", "parentSpanId")
@@ -197,5 +174,5 @@ def counts(run: dict[str, Any], done: str) -> str:
     said += [f"{least}{run['undelivered']:,} not delivered"] if run["undelivered"] else []
     said += ["the rest not delivered"] if least and not run["undelivered"] else []
     said += ["it still goes on"] if run["running"] else []
-    said += ["it may still go on elsewhere"] if run["perhaps_on"] else []
+    said += ["it may still go on elsewhere: --assume-dead sends its open spans"] if run["running"] is None else []
     return ", ".join(said)

@@ -66,10 +66,9 @@ FORMATS: Final = ("otlp-json", "openinference-jsonl")
 @click.option(
     "--max-messages",
     metavar="N",
-    type=click.IntRange(min=1),
-    help="Messages of a prompt that its span shows.  [default: PLAYHEAD_SPAN_MESSAGES, or 20]",
+    type=click.IntRange(min=0),
+    help="Messages of a prompt that its span shows; 0: all.  [default: PLAYHEAD_SPAN_MESSAGES, or 20]",
 )
-@click.option("--all-messages", is_flag=True, help="Show every message of each prompt.")
 @click.option("--gen-ai", is_flag=True, help="Add OpenTelemetry's own gen_ai attributes.")
 def export(  # noqa: PLR0913 - the options
     *,
@@ -80,7 +79,6 @@ def export(  # noqa: PLR0913 - the options
     output: Path | None,
     no_content: bool,
     max_messages: int | None,
-    all_messages: bool,
     gen_ai: bool,
     trace_dir: Path | None,
     as_json: bool,
@@ -110,8 +108,6 @@ def export(  # noqa: PLR0913 - the options
       2  the command line is wrong
       3  there is no such run, or its file cannot be read
     """
-    if all_messages and max_messages is not None:
-        raise UsageError("--all-messages and --max-messages contradict each other")
     if form is None and output is not None:
         raise UsageError(f"-o needs --format, one of {', '.join(FORMATS)}")
     if form is not None and (to is not None or how["resume"] or headers):
@@ -125,8 +121,8 @@ def export(  # noqa: PLR0913 - the options
     from playhead.spans import SpanOptions
 
     shown = SpanOptions(content=not no_content, gen_ai=gen_ai)
-    if all_messages or max_messages is not None:
-        shown = replace(shown, max_messages=None if all_messages else max_messages)
+    if max_messages is not None:
+        shown = replace(shown, max_messages=max_messages or None)
     where = destination.name if destination is not None else "stdout" if output is None else str(output)
     with _sink(destination, form or "", output) as sink:
         summaries, code = Export(paths, destination, shown, **how).to(sink, where)

@@ -129,7 +129,7 @@ class ModelCalls:
         unknown = sum(not each.known and each.role != "assistant" for each in messages)
         findings.doubt("messages of prompts are in the spans without their content", times=unknown)
         findings.doubt(
-            "messages of prompts are not in the spans (`playhead export --all-messages` includes them)",
+            "messages of prompts are not in the spans (`playhead export --max-messages 0` includes them)",
             times=reading.cut,
         )
         for kind in (kind for each in messages for kind in each.lost):

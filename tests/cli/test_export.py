@@ -48,7 +48,7 @@ def test_a_run_is_sent_and_it_is_said(store: Path, collector: Collector) -> None
     assert collector.counts == Counter(ids)
     (said,) = objects(playhead("export", "good", "--to", collector.address, "--resume", "--json"))
     counts = {"sent": 0, "refused": 0, "skipped": len(ids), "refused_before": 0, "undelivered": 0, "interrupted": 0}
-    state = {"all_counted": True, "sender": None, "running": False, "perhaps_on": None, "error": None}
+    state = {"all_counted": True, "sender": None, "running": False, "error": None}
     assert said == {"run": "good", "path": str(store / "good.jsonl"), "to": where, **counts, **state}
     assert playhead("export", "good", "--to", collector.address).exit_code == 0
     assert set(collector.counts.values()) == {2}
@@ -57,7 +57,6 @@ def test_a_run_is_sent_and_it_is_said(store: Path, collector: Collector) -> None
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("good --all-messages --max-messages 5", "--all-messages and --max-messages contradict each other"),
         ("good", "there is nowhere to export to: name a collector with --to http://localhost:4318 or in OTEL_EXPORTER"),
         ("--to http://h", "name runs, or choose them with --last, --since"),
         ("good --to localhost", "--to is not the URL of a collector"),
@@ -113,7 +112,7 @@ def test_spans_may_be_written_as_text(store: Path, form: str, to_file: bool) -> 
 
 
 def test_a_prompt_is_cut_as_the_option_or_the_variable_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`--max-messages` and `--all-messages` override the variable; the newest turn is shown with its whole conversation."""
+    """`--max-messages` overrides the variable, 0 with all; the newest turn is shown with its whole conversation."""
     long = record_run(tmp_path)
 
     def most(*arguments: str) -> int:
@@ -125,7 +124,7 @@ def test_a_prompt_is_cut_as_the_option_or_the_variable_says(tmp_path: Path, monk
     assert most("--max-messages", "1") < whole
     monkeypatch.setenv("PLAYHEAD_SPAN_MESSAGES", "1")
     assert most() < whole
-    assert most("--all-messages") == most("--max-messages", "30") == whole
+    assert most("--max-messages", "0") == most("--max-messages", "30") == whole
 
 
 def test_another_project_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,16 +237,12 @@ def elsewhere(store: Path) -> Path:
 
 
 def test_open_spans_wait_as_long_as_it_may_go_on(elsewhere: Path, collector: Collector) -> None:
-    """It names the machine and the way out, and is no success; then the way is gone, and all spans are there."""
+    """It names the way out, and is no success; then the way is gone, and all spans are there."""
     result = playhead("export", elsewhere, "--to", collector.address, "--resume")
-    assert (result.exit_code, "it may still go on elsewhere" in result.stdout) == (1, True)
-    assert (
-        "open: it began on the machine 'container-a1b2', and whether it is still running there cannot be seen"
-        in result.stderr
-    )
-    assert "Its open spans are sent with --assume-dead" in result.stderr
+    assert (result.exit_code, result.stderr) == (1, "")
+    assert "it may still go on elsewhere: --assume-dead sends its open spans" in result.stdout
     result = playhead("export", elsewhere, "--to", collector.address, "--resume", "--assume-dead", "--json")
     said = objects(result)[0]
     assert (result.exit_code, result.stderr) == (0, "")
-    assert (said["sent"], said["interrupted"], said["perhaps_on"], said["running"]) == (1, 1, None, False)
+    assert (said["sent"], said["interrupted"], said["running"]) == (1, 1, False)
     assert collector.counts == Counter(ids_of(elsewhere))
