@@ -1,7 +1,7 @@
 """A document of sections with rows and tables, shown on a terminal or as Markdown.
 
-On a terminal, text is wrapped and escaped, and truncation is always marked. In Markdown, text from the trace remains plain
-text: it cannot make a link, an image, HTML or code.
+Text is wrapped and escaped, and truncation is always marked. In Markdown, text from the trace stands in blocks of code: it
+cannot make a link, an image or HTML.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ _NAME: Final = 25
 _SPACE: Final = re.compile(rf"[^\S{TIED}]+")
 _LONGEST: Final = 8_000
 """The maximum number of characters of a row."""
+_CODE_WIDTH: Final = 100
+"""Cells of a line of a block of code in Markdown."""
+_BACKTICKS: Final = re.compile("`+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +82,14 @@ class Document:
         return lines
 
     def markdown(self) -> str:
-        """Return the document as Markdown."""
+        """Return the document as Markdown: our titles as headings, and all text from the trace in blocks of code."""
         lines: list[str] = []
         for number, section in enumerate(self.sections):
-            note = f" {_markdown(section.note)}" if section.note else ""
-            lines += [f"{'##' if number else '#'} {_markdown(section.title)}{note}", ""]
-            lines += [f"- {_markdown(row.lead + row.text)}" for row in section.rows]
-            lines += [""] if section.rows else []
+            title, _, more = section.title.partition(": ")
+            rows = [*([Row(more)] if more else []), *section.rows]
+            text = [line for row in rows for line in wrap(row.lead + row.text, _CODE_WIDTH, row.most)]
+            fence = max(["``", *_BACKTICKS.findall("\n".join(text))], key=len) + "`"  # nothing in the text closes it
+            lines += [f"{'##' if number else '#'} {title}", "", f"{fence}text", *text, fence, ""]
         return "\n".join(lines)
 
 
@@ -149,40 +153,3 @@ def _table_lines(table: Sequence[tuple[str, ...]], width: int) -> Iterator[Line]
 def _is_text(column: Sequence[str]) -> bool:
     """Return whether a column of a table has anything but numbers."""
     return any(each and each[0] not in "0123456789$?+-" for each in column[1:])
-
-
-# --- Markdown ---------------------------------------------------------------------------------------------------------
-
-_SPECIAL: Final = re.compile(r"[\\`*_{}\[\]()<>#+!|~^$=:@&\-.]")
-"""Characters with a meaning in Markdown or a dialect of it, such as those of bare addresses, `@names` and formulas."""
-_LIST_NUMBER: Final = 12
-"""The maximum number of digits at the start of a line that may be a list number."""
-
-
-def _markdown(text: str) -> str:
-    """Return text from the trace as one line that Markdown and HTML show literally."""
-    return _SPECIAL.sub(_as_itself, escape(" ".join(text.split())))
-
-
-def _as_itself(match: re.Match[str]) -> str:
-    """Return a character as an entity, the only escape that also works inside HTML."""
-    text, place, end = match.string, match.start(), match.end()
-    before, after = text[max(place - 1, 0) : place], text[end : end + 1]
-    if _is_plain(match[0], before, after) and not (after in {"", " "} and text[: min(place, _LIST_NUMBER)].isdecimal()):
-        return match[0]
-    if match[0] == "|":  # in a cell and in prose alike, and easier to read; no backslash of the text's own is left
-        return "\\|"
-    # `@name` and `#1` are looked for in the finished page, so an invisible character has to separate them.
-    joiner = "&#8288;" if match[0] in "@#" and after.isalnum() else ""
-    return f"&#{ord(match[0])};{joiner}"
-
-
-def _is_plain(character: str, before: str, after: str) -> bool:
-    """Return whether a character is ordinary punctuation here: after a word, inside a name or in a number."""
-    if character in "()=":
-        return before != ""
-    if character in "-_":
-        return before.isalnum() and after.isalnum()
-    if character in ".:":
-        return before.isalnum() and (after in {"", " ", ")", '"'} or (before.isdecimal() and after.isdecimal()))
-    return False
