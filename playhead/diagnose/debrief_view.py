@@ -160,16 +160,10 @@ def _reason(reason: m.Reason) -> str:
 
 
 def _unstated(debrief: m.Debrief) -> Iterator[Row]:
-    """Yield the number of calls without a reason, or why there are no reasons."""
-    expected, stated = debrief.metrics.reasons_expected, debrief.metrics.reasons_stated
-    if expected > stated:
-        missing = (
-            "the call gave no reason" if expected == 1 else f"{expected - stated} of {expected} calls gave no reason"
-        )
-        yield Row(f"({missing}, though one was asked for)", style="dim")
-    elif not debrief.metrics.tool_calls:
+    """Yield why no call has a reason; a flag says how many calls lack one that was asked for."""
+    if not debrief.metrics.tool_calls:
         yield Row("(no tool was called, so there was no reason to state)", style="dim")
-    elif not expected:
+    elif not debrief.metrics.reasons_expected:
         unknown = "(the run was imported: whether the model was asked to state reasons is not known)"
         yield Row(unknown if debrief.imported else "(the model was not asked to state reasons)", style="dim")
 
