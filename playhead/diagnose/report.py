@@ -17,10 +17,12 @@ from playhead.diagnose.diff_view import judged
 from playhead.diagnose.parts import at, short
 from playhead.diagnose.statistics import run_statistics
 from playhead.diagnose.summaries import summarise
+from playhead.trace.events import AgentCompleted
+from playhead.trace.format import ANSWERED
 from playhead.trace.line import encode_data
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from playhead.diagnose.debrief_model import Debrief, Severity
     from playhead.diagnose.diff_types import RunDiff
@@ -36,6 +38,8 @@ _STEERED: Final[dict[str, tuple[Severity, str]]] = {
     "killswitch-fired": ("high", "killswitch"),
     "guardrail-violation": ("warning", "guardrail"),
     "provider-fallback": ("warning", "other model"),
+    "strategy-switched": ("info", "other strategy"),
+    "emission-changed": ("info", "changed by a hook"),
     "nudge-issued": ("info", "nudge"),
     "tool-call-repaired": ("info", "repaired call"),
 }
@@ -49,7 +53,7 @@ def run_report(recording: Recording) -> m.RunReport:
     return m.RunReport(
         started_us=start_us,
         debrief=debrief,
-        findings=_merged(_findings(debrief)),
+        findings=_merged((*_findings(debrief), *_other_failures(records))),
         statistics=run_statistics([recording]),
         events=tuple(_event(record, start_us) for record in records),
     )
@@ -125,3 +129,12 @@ def _findings(debrief: Debrief) -> Iterator[m.Finding]:
         if step.ok is None and step.call_id is not None:
             what = step.action.removeprefix("tool:")
             yield m.Finding(severity="warning", label="no result", what=what, seqs=(step.seq,))
+
+
+def _other_failures(records: Sequence[Record]) -> Iterator[m.Finding]:
+    """Yield sub-agents without an answer, and where a replay left its recording: a debrief counts neither as an error."""
+    for record in records:
+        is_end = isinstance(record.event, AgentCompleted) and record.event.terminated_by not in ANSWERED
+        if is_end or record.kind == "replay-diverged":
+            label = "sub-agent without an answer" if is_end else "left the recording"
+            yield m.Finding(severity="warning", label=label, what=summarise(record.event), seqs=(record.seq,))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +73,8 @@ def test_a_link_to_an_event(opened: Opened, demo: Recording):
     page.evaluate("location.hash = '#e1'")
     page.wait_for_selector("#e1.current")
     assert in_view(page, "#e1")
+    page.locator("#e1 .raw summary").click()
+    assert '"name": "lookup"' in page.locator("#e1 .raw pre").inner_text()
     page.evaluate("location.hash = '#%'")
 
 
@@ -136,11 +137,9 @@ def test_five_thousand_events_open_in_two_seconds(opened: Opened, tmp_path: Path
     """From opening the file to a painted page; the last event is then one key away."""
     recording = long_recording(tmp_path, turns=500)
     assert len(recording.records) >= 5000
-    html = render_report(recording)
-    began = time.monotonic()
-    page = opened(html)
-    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    assert time.monotonic() - began < bound(2.0)
+    page = opened(render_report(recording))
+    painted = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now()))))"
+    assert page.evaluate(painted) < bound(2.0) * 1000
     page.keyboard.press("G")
     assert page.evaluate("scrollY > 10000")
 

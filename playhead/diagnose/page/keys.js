@@ -40,6 +40,7 @@ class Reader {
     const row = this.rows.get(card);
     for (const each of [card, row]) each?.classList.add("current");
     this.current = card;
+    card.dispatchEvent(new Event("pointerenter")); // which offers its fields
     const pane = row?.closest("aside");
     if (pane && pane.scrollHeight > pane.clientHeight) pane.scrollTop = row.offsetTop - pane.clientHeight / 2;
   }

@@ -9,15 +9,16 @@ const TONES = {
   alternatives: "model", approval: "tool", killswitch: "fail", guardrail: "flag", nudge: "flag", hook: "flag",
   emission: "flag", provider: "flag", strategy: "agent", final: "good",
 };
-
 const SHOWN_ALREADY = new Set(["failure", "reason missing", "no result", "nudge", "killswitch", "guardrail"]);
 const BAD = /-(failed|violation|diverged)$/;
+const DEEPEST = 30; // agents inside agents; deeper ones stand at the end
 
 class Thread {
   /** `letter` begins the ids of the events: `e`, or of two runs on one page `a` and `b`. */
   constructor(run, letter = "e") {
     Object.assign(this, { run, letter });
     this.places = new Map(); // the card of each event, by its id
+    this.fields = new Map(); // the events of each card whose fields are not offered yet
     this.made = new Set(); // owners
     this.element = h("div", {}, this.turns("root"));
     for (const owner of run.owners.keys()) {
@@ -54,10 +55,12 @@ class Thread {
       "article",
       { class: `card${call ? "" : " line"}${isMinor ? " minor" : ""}`, id, "data-tone": tone ?? "" },
       h("a", { class: "seq", href: `#${id}` }, id),
-      h("div", {}, h("header", {}, head), body, this.notes(events), raw(events)),
+      h("div", {}, h("header", {}, head), body, this.notes(events)),
     );
+    card.addEventListener("pointerenter", () => this.offerFields(card));
+    this.fields.set(card, events);
     for (const each of events) this.places.set(`${this.letter}${each.seq}`, card);
-    const hasInside = call && this.run.owners.has(call.inside) && !this.made.has(call.inside);
+    const hasInside = call && this.run.owners.has(call.inside) && !this.made.has(call.inside) && call.owner.split("/").length < DEEPEST;
     return hasInside ? [card, h("div", { class: "inside" }, this.turns(call.inside))] : card;
   }
 
@@ -112,6 +115,15 @@ class Thread {
     return [[h("b", {}, data.role), h("small", {}, `message ${data.id}`)], shown];
   }
 
+  /** Add the fields of a card's events, folded: when it is pointed at, since thousands of folded parts take a second. */
+  offerFields(card) {
+    const events = this.fields.get(card) ?? [];
+    if (!this.fields.delete(card)) return;
+    const title = events.map((event) => `${this.letter}${event.seq} ${event.kind}`).join(", ");
+    const fields = () => events.map((event) => passage("pre", {}, JSON.stringify(event.data, null, 2)));
+    card.lastElementChild.append(folded(title, fields, { class: "raw" }));
+  }
+
   notes(events) {
     const notes = events.flatMap((event) => this.run.findingsAt.get(event.seq) ?? []);
     const shown = (each) => h("p", { class: "note", "data-tone": each.severity }, h("b", {}, each.label), ` ${each.what}`);
@@ -127,10 +139,4 @@ function isSaidElsewhere({ kind, data }) {
 function why({ why: text, confidence, refs = [] }) {
   const sure = [confidence == null ? null : `${Math.round(confidence * 100)} % sure`, ...refs].filter(Boolean).join(" · ");
   return h("p", { class: "why" }, h("span", {}, text), sure && h("small", {}, ` ${sure}`));
-}
-
-/** Return the fields of events, folded. */
-function raw(events) {
-  const title = events.map((event) => `e${event.seq} ${event.kind}`).join(", ");
-  return folded(title, () => events.map((event) => passage("pre", {}, JSON.stringify(event.data, null, 2))), { class: "raw" });
 }
