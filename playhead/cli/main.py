@@ -34,7 +34,8 @@ GROUPS: Final = {
         "stats": "Count tokens, cost and time by model, tool and agent.",
         "check": "Verify that a trace is whole and unchanged.",
         "diff": "Compare two runs, or a replay with its original.",
-        "report": "Write a run, or two side by side, as one HTML page.",
+        "report": "Write a run, two side by side, or many, as one HTML page.",
+        "view": "Show the runs in the browser.",
     },
     ("Run again with frozen tools", "again"): {
         "reproduce": "Run a recording again with everything frozen, and compare.",
@@ -71,10 +72,11 @@ MODULES: Final = {name: module for (_, module), group in GROUPS.items() for name
     "grep": "events",
     "sql": "querying",
     "report": "report",
+    "view": "view",
 }
 """The module of each command."""
 HARMLESS: Final = frozenset(
-    {"demo", "approvals", "list", "show", "grep", "sql", "debrief", "stats", "check", "leaks", "reproduce", "backtest", "diff", "report", "completion"}
+    {"demo", "approvals", "list", "show", "grep", "sql", "debrief", "stats", "check", "leaks", "reproduce", "backtest", "diff", "report", "view", "completion"}
 )  # fmt: skip
 """Commands without lasting effects. Only these are suggested for a misspelt command."""
 

@@ -1,8 +1,9 @@
-"""`playhead report`: a run, or two side by side, as one HTML file."""
+"""`playhead report`: a run, two side by side, or a table of many, as one HTML file."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,9 @@ from playhead.cli.output import tell
 from playhead.cli.reading import chosen, noted, open_store
 from playhead.diagnose.terminal import Line
 from playhead.errors import UsageError
+
+if TYPE_CHECKING:
+    from playhead.trace.store import TraceStore
 
 
 @options.command("report")
@@ -26,18 +30,20 @@ from playhead.errors import UsageError
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), default="report.html", help="The file to write."
 )
 def report(*, runs: tuple[str, ...], against: str | None, output: Path, trace_dir: Path | None, as_json: bool) -> int:
-    """Write a run, or two side by side, as a page: one HTML file that needs no network and no other file.
+    """Write a run, two side by side or many as a page: one HTML file that needs no network and no other file.
 
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file; without
     any, the newest run.
 
     The first screen shows the task, the ending, where to look first, time, tokens and cost; below it is every model call and
     tool call with its reason and result, beside a waterfall. `?` on the page lists its keys, and `#e17` in its address is
-    event 17. With --against, turns that correspond stand side by side, and those that are alike are folded.
+    event 17. With --against, turns that correspond stand side by side, and those that are alike are folded. Of many runs, the
+    page shows how they ended, what each took and cost, and a table that sorts and filters.
 
     Example:
       playhead report latest -o report.html
       playhead report latest~1 --against latest
+      playhead report --since 1d -o today.html
 
     Exit codes:
       0  all is well
@@ -45,16 +51,36 @@ def report(*, runs: tuple[str, ...], against: str | None, output: Path, trace_di
       2  the command line is wrong
       3  there is no such run, or its file cannot be read
     """
+    store = open_store(trace_dir)
+    paths = chosen(store, runs, 1)
+    if against is not None and len(paths) > 1:
+        raise UsageError("--against shows one run beside another: name one RUN")
+    page, found, is_damaged = _table(paths) if len(paths) > 1 else _timeline(paths[0], store, against)
+    output.write_bytes(page.encode())
+    said = {"path": str(output), "runs": found, "bytes": len(page.encode())}
+    tell(said, Line("wrote ", str(output), whole=True), as_json=as_json)
+    return exits.FAILED if is_damaged else exits.OK
+
+
+def _timeline(path: Path, store: TraceStore, against: str | None) -> tuple[str, list[str], bool]:
+    """Return the page of a run, or of two, with their ids, and whether one is damaged."""
     from playhead.diagnose.recording import read_recording
     from playhead.diagnose.report_page import render_pair, render_report
 
-    store = open_store(trace_dir)
-    paths = [*chosen(store, runs, 1), *([] if against is None else [store.resolve(against)])]
-    if len(paths) > (1 if against is None else 2):
-        raise UsageError("a page shows one run, or two with --against")
-    recordings = [noted(read_recording(path)) for path in paths]
-    page = (render_report(*recordings) if against is None else render_pair(*recordings)).encode()
-    output.write_bytes(page)
-    found = {"path": str(output), "runs": [each.run_id for each in recordings], "bytes": len(page)}
-    tell(found, Line("wrote ", str(output), whole=True), as_json=as_json)
-    return exits.FAILED if "damaged" in {each.status for each in recordings} else exits.OK
+    paths = [path, *([] if against is None else [store.resolve(against)])]
+    recordings = [noted(read_recording(each)) for each in paths]
+    page = render_report(*recordings) if against is None else render_pair(*recordings)
+    return page, [each.run_id for each in recordings], "damaged" in {each.status for each in recordings}
+
+
+def _table(paths: list[Path]) -> tuple[str, list[str], bool]:
+    """Return the page of many runs, with their ids, and whether one is damaged."""
+    from playhead.diagnose.many_page import render_many
+    from playhead.diagnose.run_summary import summarise
+
+    runs = list(map(summarise, paths))
+    return (
+        render_many(runs),
+        [run.run_id for run in runs],
+        not all(run.sound and run.ending != "unreadable" for run in runs),
+    )

@@ -24,7 +24,6 @@ from playhead.trace.values import SAFE_INTEGER
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from playhead.diagnose.parts import Part
     from playhead.diagnose.recording import Recording
 
 FOLDER: Final = Path(__file__).with_name("page")
@@ -35,34 +34,43 @@ _PARTS: Final = ("dom", "run", "thread", "keys")
 """The scripts of every page of runs."""
 
 
-def render_report(recording: Recording) -> str:
-    """Return the page of one run.
+def render_report(recording: Recording, *, served: bool = False) -> str:
+    """Return the page of one run. A served page may ask its server whether the run went on; a file asks nobody.
 
     Raises:
         MissingDependencyError: the extra `report` is not installed.
     """
-    return _render("run.html", (*_PARTS, "waterfall", "charts", "main"), run_report(recording))
+    scripts = (*_PARTS, "waterfall", "charts", "live", "main")
+    return render("run.html", scripts, run_report(recording).model_dump(), served=served)
 
 
-def render_pair(original: Recording, replay: Recording) -> str:
+def render_pair(original: Recording, replay: Recording, *, served: bool = False) -> str:
     """Return the page of two runs side by side; raises like `render_report`."""
-    return _render("pair.html", (*_PARTS, "words", "pair"), pair_report(original, replay))
+    return render("pair.html", (*_PARTS, "words", "pair"), pair_report(original, replay).model_dump(), served=served)
 
 
-def _render(template: str, scripts: tuple[str, ...], report: Part) -> str:
-    data = _safe(report.model_dump())
+def render(template: str, scripts: tuple[str, ...], content: dict[str, Any], *, served: bool) -> str:
+    """Return a page of this content, which the template and the scripts show; raises like `render_report`."""
+    data = _safe(content)
     script, style = "\n".join(_part(f"{name}.js") for name in scripts), _part("page.css")
     # An element of text ends at `</`, and at nothing else, once no `<!--` can begin.
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-    template_ = _environment().get_template(template)
-    return template_.render(page=data, data=text, script=script, style=style, policy=_policy(script, style))
+    page = {
+        "page": data,
+        "data": text,
+        "script": script,
+        "style": style,
+        "policy": _policy(script, style, served=served),
+    }
+    return _environment().get_template(template).render(page, served=served)
 
 
-def _policy(script: str, style: str) -> str:
-    """Return the content security policy: these two, and nothing from anywhere."""
+def _policy(script: str, style: str, *, served: bool) -> str:
+    """Return the content security policy: these two, and no request at all, or of a served page those to its server."""
     hashes = (base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in (script, style))
     allowed = "script-src 'sha256-{}'; style-src 'sha256-{}'".format(*hashes)
-    return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
+    forms = "connect-src 'self'; form-action 'self'" if served else "form-action 'none'"
+    return f"default-src 'none'; {allowed}; base-uri 'none'; {forms}"
 
 
 @cache

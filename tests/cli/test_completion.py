@@ -33,7 +33,7 @@ def values(*words: str) -> list[str]:
 
 def test_commands_and_options() -> None:
     """By their beginnings, with what they do."""
-    assert values("re") == ["resume", "reproduce", "replay"]
+    assert values("re") == ["resume", "report", "reproduce", "replay"]
     assert sorted(values("replay", "--mo")) == ["--model", "--models"]
     assert suggested("replay", "--on-")[0].help
 

@@ -38,6 +38,11 @@ function money(usd) {
   return usd === 0 ? "$0" : `$${usd.toFixed(usd < 0.01 ? 6 : 4)}`;
 }
 
+/** Return a time of day and its date. */
+function moment(us, timeStyle = "medium") {
+  return new Date(us / 1000).toLocaleString(undefined, { dateStyle: "medium", timeStyle });
+}
+
 function plural(number, noun) {
   return `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 }

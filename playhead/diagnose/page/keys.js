@@ -1,9 +1,7 @@
 // Going about in the page: links to events, keys, search, light and dark.
 
 class Reader {
-  /** `places` has the cards by id, `events` the events by id, and `rows` the rows of the waterfall by card. */
-  constructor(root, places, events, rows = new Map()) {
-    Object.assign(this, { root, places, events, rows, current: null, hits: [], texts: new Map() });
+  constructor() {
     addEventListener("hashchange", () => this.followHash());
     addEventListener("keydown", (event) => this.key(event));
     byId("search").addEventListener("input", () => this.search());
@@ -12,10 +10,17 @@ class Reader {
       this.nextHit(1);
     });
     byId("all").addEventListener("click", () => this.showAll());
-    byId("help").addEventListener("click", () => byId("keys").showModal());
-    byId("theme").addEventListener("click", switchTheme);
+    listenToButtons();
+  }
+
+  /** Read this: `places` has the cards by id, `events` the events by id, and `rows` the rows of the waterfall by card. */
+  show(root, places, events, rows = new Map()) {
+    const before = this.current?.id;
+    Object.assign(this, { root, places, events, rows, current: null, hits: [], texts: new Map() });
     for (const long of document.querySelectorAll(".clamp")) long.addEventListener("click", () => long.classList.toggle("open"));
-    this.followHash();
+    if (byId("search").value) this.search();
+    if (this.places.has(before)) this.mark(this.places.get(before));
+    else this.followHash();
   }
 
   // --- going to an event ---------------------------------------------------------------------------------------------
@@ -140,6 +145,11 @@ function paint(words, cards) {
     }
   }
   CSS.highlights.set("found", new Highlight(...ranges));
+}
+
+function listenToButtons() {
+  byId("help").addEventListener("click", () => byId("keys").showModal());
+  byId("theme").addEventListener("click", switchTheme);
 }
 
 function byId(id) {

@@ -75,4 +75,4 @@ for (const row of rows()) {
 flush();
 byId("turns").append(table);
 for (const each of document.querySelectorAll("[data-words]")) markWords(...each.children);
-new Reader(table, new Map(sides.flatMap((side) => [...side.places])), events);
+new Reader().show(table, new Map(sides.flatMap((side) => [...side.places])), events);

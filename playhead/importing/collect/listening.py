@@ -77,7 +77,7 @@ def _listen(host: str, port: int, remedy: str) -> socket.socket:
             raise OSError("it is not an address")  # noqa: TRY301 - as the system reports other bad addresses
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except (OSError, ValueError, OverflowError) as error:  # ValueError: a label that is too long
-        raise UsageError(
-            f"cannot listen at {host!r}, port {port}: {getattr(error, 'strerror', None) or error}. {remedy}--port 0 takes a "
-            "free port"
-        ) from None
+        why = str(getattr(error, "strerror", None) or error).partition(" (while")[
+            0
+        ]  # what follows names the address again
+        raise UsageError(f"cannot listen at {host!r}, port {port}: {why}. {remedy}--port 0 takes a free port") from None

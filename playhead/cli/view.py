@@ -1,0 +1,107 @@
+"""`playhead view`: the trace folder in the browser."""
+
+from __future__ import annotations
+
+import sys
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import click
+
+from playhead.cli import exits, options
+from playhead.cli.moving import stopping
+from playhead.cli.output import tell
+from playhead.cli.reading import open_store, query_of
+from playhead.diagnose.terminal import Line
+from playhead.errors import MissingDependencyError, TraceNotFoundError, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playhead.cli.viewing import Choose
+    from playhead.diagnose.run_summary import RunSummary
+
+
+@options.command("view")
+@click.option("--port", type=click.IntRange(0, 65535), default=7529, help="The port; 0: a free one.")
+@click.option("--open", "opens", is_flag=True, help="Open it in the browser.")
+def view(*, port: int, opens: bool, trace_dir: Path | None, as_json: bool) -> int:
+    """Show the trace folder in the browser: the runs with the filters of `list`, the report of each, two side by side.
+
+    The pages are those of `playhead report`. The list and the page of a run without an end are kept up to date. The server
+    reads only, and programs of this machine alone reach it: whoever works on this machine can read the runs while it serves.
+
+    Example:
+      playhead view --open
+      playhead view --port 0 --json     # a free port; its address as JSON
+
+    Exit codes:
+      0  it was stopped (Ctrl-C, SIGTERM)
+      2  the command line is wrong, or the port is taken
+      3  the folder cannot be read
+    """
+    try:
+        from playhead.cli.viewing import application
+        from playhead.importing.collect.listening import ThreadedServer
+    except ImportError as error:
+        raise MissingDependencyError(f"viewing runs needs {error.name}: pip install 'playhead[view]'") from None
+
+    store = open_store(trace_dir)
+    if trace_dir is not None and not store.folder.exists():
+        raise TraceNotFoundError(f"{store.folder}: no such folder")
+    with stopping() as stop:
+        server = ThreadedServer(application(store, choosing(trace_dir)), "127.0.0.1", port)
+        server.start()
+        try:
+            shown = Line("viewing ", str(store.folder), " at ", (server.address, "bold"), " (Ctrl-C stops)", whole=True)
+            tell({"url": server.address, "trace_dir": str(store.folder)}, shown, as_json=as_json)
+            sys.stdout.flush()
+            if opens:
+                click.launch(server.address)
+            stop.wait()
+        finally:
+            server.stop()
+    return exits.OK
+
+
+@click.command(add_help_option=False)
+@click.option("--limit", type=click.IntRange(min=1), default=200, help="Runs at most.")
+@options.filters()
+@options.counts_replays
+def conditions(limit: int) -> int:
+    """Stand for a query string: `ended=failed&since=2h` has the options of `list`, and is read like them."""
+    return limit
+
+
+def choosing(trace_dir: Path | None) -> Choose:
+    """Return what chooses the runs that a query string describes."""
+    from playhead.diagnose.finding import find
+    from playhead.diagnose.run_summary import summaries
+
+    def choose(given: list[tuple[str, str]]) -> tuple[list[RunSummary], list[dict[str, str]]]:
+        options_ = [each for each in conditions.params if isinstance(each, click.Option)]
+        switches = {each.opts[0] for each in options_ if each.is_flag}
+        words = [(f"--{name}", value) for name, value in given if value]
+        try:
+            context = conditions.make_context(
+                "view", [flag if flag in switches else f"{flag}={value}" for flag, value in words]
+            )
+        except click.UsageError as error:
+            raise UsageError(error.format_message()) from None
+        with context:
+            store, query = open_store(trace_dir, context), query_of()
+        limit = context.params["limit"]
+        runs = summaries(store, limit) if query is None else find(store, query)
+        return list(islice(runs, limit)), [_field(each, value) for each in options_ for value in _values(each, words)]
+
+    return choose
+
+
+def _values(option: click.Option, words: list[tuple[str, str]]) -> list[str]:
+    """Return the values that an option is given, or an empty one."""
+    return [value for flag, value in words if flag == option.opts[0]] or [""]
+
+
+def _field(option: click.Option, value: str) -> dict[str, str]:
+    hint = "" if option.is_flag else str(option.metavar or option.default)
+    return {"name": option.opts[0][2:], "value": value, "hint": hint, "meaning": option.help or ""}

@@ -1,0 +1,49 @@
+"""The page of many runs: how they ended, what each took and cost, a table, and the verdict on a change if there is one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.diagnose.parts import short
+from playhead.diagnose.report_page import render
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from playhead.diagnose.run_summary import RunSummary
+
+SHOWN: Final = (
+    *("run_id", "started_us", "agent", "model", "task", "ending", "terminated_by", "output", "duration_ms"),
+    *("total_tokens", "usage_unknown", "cost_usd", "cost_unknown", "replay_of", "sound"),
+)
+"""What the page has of a summary; paths of this machine are not among it."""
+LONGEST: Final = 300
+"""The maximum number of characters of a text."""
+
+
+def render_many(
+    runs: Iterable[RunSummary],
+    *,
+    verdict: dict[str, Any] | None = None,
+    fields: Sequence[dict[str, str]] = (),
+    served: bool = False,
+) -> str:
+    """Return the page of these runs.
+
+    Args:
+        runs: what the table shows.
+        verdict: if they are replays with one change, the verdict: its `word`, its `sections` (`title`, `rows`, `table`), and
+            for each measure the `difference` and the limits `low` and `high` of its interval, as `effects`.
+        fields: the conditions that a served page offers: `name`, `value`, `hint` (empty for a switch) and `meaning`.
+        served: whether a server answers the page, which links to the page of each run then.
+
+    Raises:
+        MissingDependencyError: the extra `report` is not installed.
+    """
+    content = {"runs": list(map(_row, runs)), "fields": list(fields), "verdict": verdict}
+    return render("many.html", ("dom", "keys", "live", "many"), content, served=served)
+
+
+def _row(run: RunSummary) -> dict[str, Any]:
+    said = run.as_json()
+    return {name: short(said[name], LONGEST) if isinstance(said[name], str) else said[name] for name in SHOWN}

@@ -1,0 +1,51 @@
+// A served page asks now and then whether its runs went on, and is drawn again with what is new.
+
+const SECONDS = 2;
+const SHARE = 10; // of the time, at most 1/10 goes into drawing
+
+/** Draw the page, and again when what it shows has changed. */
+function live(draw) {
+  draw();
+  if (!("live" in document.body.dataset)) return;
+  let tag = null;
+  const look = async () => {
+    const began = performance.now();
+    const isThere = document.hidden || (await refresh());
+    if (!("live" in document.body.dataset)) return; // the run has ended
+    document.body.dataset.live = isThere ? "" : "lost";
+    setTimeout(look, Math.max(SECONDS * 1000, SHARE * (performance.now() - began)));
+  };
+  const refresh = async () => {
+    try {
+      const answer = await fetch(location.href, { headers: tag ? { "If-None-Match": tag } : {}, cache: "no-store" });
+      if (answer.status === 200) replace(await answer.text(), draw);
+      tag = answer.headers.get("ETag");
+      return answer.status < 400;
+    } catch {
+      return false; // the server has ended
+    }
+  };
+  setTimeout(look, SECONDS * 1000);
+}
+
+/** Put in what another answer says, if it says something new. What was open, and where the reader is, stays. */
+function replace(html, draw) {
+  const next = new DOMParser().parseFromString(html, "text/html");
+  const data = next.getElementById("data").textContent;
+  if (data === byId("data").textContent) return;
+  const isOpen = new Set([...document.querySelectorAll("main details[open]")].map(nameOfPart));
+  const isAtEnd = scrollY > 0 && scrollY + innerHeight > document.documentElement.scrollHeight - 40;
+  const at = scrollY;
+  document.querySelector("main.run")?.replaceWith(document.adoptNode(next.querySelector("main")));
+  byId("data").textContent = data;
+  document.title = next.title;
+  if (!("live" in next.body.dataset)) delete document.body.dataset.live;
+  draw();
+  for (const part of document.querySelectorAll("main details")) part.open = part.open || isOpen.has(nameOfPart(part));
+  scrollTo(0, isAtEnd ? document.documentElement.scrollHeight : at);
+}
+
+/** Return what names a folded part, also after others have come. */
+function nameOfPart(part) {
+  return `${part.closest("[id]")?.id} ${part.querySelector("summary").textContent}`;
+}
