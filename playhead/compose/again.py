@@ -1,6 +1,6 @@
 """Rebuild killswitches and policies from the header of a trace.
 
-Only the killswitches that decide about calls are rebuilt. The others depend on the model, time, money or files, which
+Only the killswitches that decide about calls or count turns are rebuilt. The others depend on the model, time, money or files, which
 differ in a replay.
 """
 
@@ -40,6 +40,7 @@ _AGAIN: Final[dict[str, dict[str, Callable[..., Block]]]] = {
         "circuit_breaker": lambda **given: killswitches.circuit_breaker(**{**given, "provider": False}),
         "require_approval_for": killswitches.require_approval_for,
     },
+    "before": {"max_iterations": killswitches.max_iterations},
 }
 """What rebuilds each block from its settings, by its role and name in the header."""
 

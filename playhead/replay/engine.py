@@ -25,11 +25,10 @@ from playhead.kernel.session import RunContext, World
 from playhead.replay.calls import facts_of, meta_tool
 from playhead.replay.cast import Below
 from playhead.replay.guards import RecordedStops
-from playhead.replay.hooks import Passed, RepeatedHooks, had_hooks
+from playhead.replay.hooks import Seeds
 from playhead.replay.loading import read_reference
 from playhead.replay.overrides import AgentOverrides, Overrides, OverridesLike, changed_tools, tools_with_strategy
 from playhead.replay.plan import ReplayOptions, make_plan
-from playhead.replay.reproduction import payloads_of
 from playhead.replay.serving import GIVEN, Answers, grounded_share
 from playhead.settings import load_settings
 from playhead.trace.clock import SystemClock
@@ -133,13 +132,11 @@ async def replay(
         raise UsageError("program= is for load_recording(…).replay(program=…)")
     recording = read_reference(recording) if isinstance(recording, (str, Path)) else recording
     plan = make_plan(recording, Overrides.of(overrides), options)
-    return await run_plan(plan, options, lambda passed: ReplayWorld(plan, passed))
+    return await run_plan(plan, options, ReplayWorld(plan))
 
 
-async def run_plan(
-    plan: Plan, options: ReplayOptions, make_world: Callable[[Passed | None], ReplayWorld]
-) -> ReplayResult:
-    """Run a plan in a world that is made of the payloads that the recorded hooks saw, and return the outcome."""
+async def run_plan(plan: Plan, options: ReplayOptions, world: ReplayWorld) -> ReplayResult:
+    """Run a plan in a world, and return the outcome."""
     agent, min_grounded = options.get("agent"), options.get("min_grounded", 0.8)
     await plan.cast.check()
     if (hooks := plan.overrides.hooks) is not None:
@@ -151,8 +148,7 @@ async def run_plan(
         await check_guards(parts)
     if type(min_grounded) not in (int, float) or not 0 <= min_grounded <= 1:
         raise UsageError(f"min_grounded must be a share from 0 to 1; it is {min_grounded!r}")
-    passed = await payloads_of(plan.recording) if agent is None and had_hooks(plan.recording) else None
-    world, records, stopped = make_world(passed), list[Record](), None
+    records, stopped = list[Record](), None
     redactor = Redactor([] if parts is None else rules_of(parts), detects=plan.recording.header.redaction is None)
     plan.rebinding.teach(redactor)
     plan.cast.teach(redactor)
@@ -279,12 +275,10 @@ class ReplayWorld(World):
     mode: ClassVar[str] = "replay"
     """The mode that the run's header states."""
 
-    def __init__(self, plan: Plan, passed: Passed | None) -> None:
-        """Serve a recording. `passed` holds the payloads that its hooks saw, None if there is nothing to repeat."""
+    def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self.changes = plan.overrides.as_json()
         """The changes that the run's header states."""
-        self._passed = passed
         self._facts = facts_of(plan.recording)
         self._has_code = plan.agent is not None
         self.notes: list[str] = []
@@ -328,11 +322,13 @@ class ReplayWorld(World):
         return self._plan.overrides.hooks if owner == "root" else None
 
     def hooks_for(self, session: Session, hooks: Hooks | None) -> Hooks | None:
-        """Return the overrides' hooks, or the code's if code was given; otherwise the recorded effects, and the policies."""
+        """Return the overrides' hooks, or the code's if code was given; otherwise the recorded emissions, and the policies."""
         given = self.given(session.owner)
         if given is not None or self._has_code:
             return hooks if given is None else given.hooks()
-        return joined(self._repeated(session.owner), made_again(session.header.hooks).hooks())
+        place = self.answers.places.of(session.owner)
+        seeds = Seeds(self._plan.recording.owners[place.sources[0]]) if place.sources else None
+        return joined(seeds if seeds and seeds.seeds() else None, made_again(session.header.hooks).hooks())
 
     def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:
         """Return the overrides' killswitches, or the code's if code was given; otherwise those recorded as data."""
@@ -384,13 +380,6 @@ class ReplayWorld(World):
 
     def _tool(self, spec: ToolSpec, given: Tool | None) -> Tool:
         return meta_tool(spec, given) if spec.kind == "meta" else ReplayTool(self, spec, given)
-
-    def _repeated(self, owner: str) -> Hooks | None:
-        place = self.answers.places.of(owner)
-        if self._passed is None or not place.sources:
-            return None
-        repeated = RepeatedHooks(self._plan.recording, place, self._passed, self.answers, self.notes)
-        return None if repeated.idle else repeated
 
 
 class Serving(Protocol):

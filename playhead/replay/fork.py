@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Guard, Session, Tool, ToolContext
     from playhead.replay.engine import ReplayResult
     from playhead.replay.frozen import FrozenModel
-    from playhead.replay.hooks import Passed
     from playhead.replay.overrides import OverridesLike
     from playhead.replay.plan import Plan, ReplayOptions
     from playhead.trace.line import Record
@@ -130,7 +129,7 @@ async def fork(
         require_whole(plan.rebinding.restored(answers), other="fork before it")
     given = {"at": at, "answer": answer, "edit": {str(key): text for key, text in made.edits.items()}}
     said = changes.as_json() | {name: to_json(value) for name, value in given.items() if value not in (None, {})}
-    return await run_plan(plan, options, lambda passed: ForkWorld(plan, passed, made, said))
+    return await run_plan(plan, options, ForkWorld(plan, made, said))
 
 
 class ForkWorld(ReplayWorld):
@@ -138,9 +137,9 @@ class ForkWorld(ReplayWorld):
 
     mode = "fork"
 
-    def __init__(self, plan: Plan, passed: Passed | None, fork: Fork, said: dict[str, JsonValue]) -> None:
+    def __init__(self, plan: Plan, fork: Fork, said: dict[str, JsonValue]) -> None:
         """Serve a recording. `said` is what the run's header says of the changes."""
-        super().__init__(plan, passed)
+        super().__init__(plan)
         self.changes = said
         self.is_live = False
         """Whether the turn has begun."""
@@ -251,7 +250,8 @@ class ForkWorld(ReplayWorld):
 
     def hooks_for(self, session: Session, hooks: Hooks | None) -> Hooks | None:
         """Return the hooks of a replay; those of the root also change its requests from the turn on."""
-        found = super().hooks_for(session, hooks)
+        is_frozen = not (self.is_live or self._has_code)
+        found = self.before.hooks_for(session, hooks) if is_frozen else super().hooks_for(session, hooks)
         return cast("Hooks", ForkHooks(self, found or Hooks())) if session.owner == "root" else found
 
     def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:

@@ -15,7 +15,7 @@ from playhead.kernel.outcome import Outcome
 from playhead.kernel.session import World
 from playhead.replay.calls import facts_of, meta_tool
 from playhead.replay.guards import Races, recorded_guards
-from playhead.replay.hooks import Passed, RecordedHooks
+from playhead.replay.hooks import RecordedHooks
 from playhead.replay.matching import describe_miss
 from playhead.trace.events import ApprovalRequested, ErrorInfo, KillswitchFired, LlmFailed, LlmResponded
 from playhead.trace.owners import is_within
@@ -35,13 +35,12 @@ if TYPE_CHECKING:
 class FrozenWorld(World):
     """Serves a recording. With `tools_from_code`, agents have the tools of their code; otherwise the recorded ones."""
 
-    def __init__(self, recording: Recording, *, tools_from_code: bool, passed: Passed | None = None) -> None:
+    def __init__(self, recording: Recording, *, tools_from_code: bool) -> None:
         self.recording = recording
         self.is_open = recording.status in ("open", "truncated")
         """Whether the recording may end before the run does."""
         self.after_end: list[str] = []
         """Owners that made a request after the end of the recording."""
-        self._passed = passed
         self._tools_from_code = tools_from_code
         self._facts = facts_of(recording)
         self._calls = {
@@ -88,7 +87,7 @@ class FrozenWorld(World):
         recorded = self.recording.owners.get(session.owner)
         if recorded is None:
             return None
-        hooks = RecordedHooks(recorded, self._passed)
+        hooks = RecordedHooks(recorded)
         return joined(None if hooks.idle else hooks, made_again(session.header.hooks).hooks())
 
     def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:

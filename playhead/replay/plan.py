@@ -15,6 +15,7 @@ from playhead.kernel.agent_tool import AgentTool
 from playhead.kernel.strategies.base import strategy_of
 from playhead.replay.calls import Past, read_past
 from playhead.replay.cast import Cast, live_texts
+from playhead.replay.hooks import REBUILT, code_in
 from playhead.replay.loading import require_no_program, require_options, require_replayable, require_sound
 from playhead.replay.matching import says_tools
 from playhead.replay.missing import OnMissing, checked_policy, models_in
@@ -93,7 +94,7 @@ def make_plan(recording: Recording, overrides: Overrides, options: ReplayOptions
     require_no_program(recording)
     require_replayable(recording)
     if agent is None:
-        _require_enough(recording)
+        _require_enough(recording, has_hooks=overrides.hooks is not None)
     code = {} if agent is None else _specs_of(agent.tools)
     if read_only and agent is not None:
         raise UsageError("read_only= is for tools without code; with agent= their code declares it")
@@ -145,23 +146,19 @@ def _require_known_tools(changes: Overrides, on_missing: OnMissing, specs: Itera
             raise UsageError(f"{field}: the recording has no tool {name!r}.{nearest(str(name), known)}")
 
 
-def _require_enough(recording: Recording) -> None:
-    """Refuse a run that cannot be replayed without code: its tools are not recorded, or a required hook is called at phases."""
+def _require_enough(recording: Recording, *, has_hooks: bool) -> None:
+    """Refuse a run that cannot be replayed without code: its tools are not recorded, or hooks changed it, or could have."""
     if not says_tools(recording.root):
         raise NotReplayableError(f"{recording.path.name} ends before it says which tools the agent had")
-    for owner in recording.owners.values():
-        for hook in owner.started.agent.hooks if owner.started else ():
-            if hook.required and hook.role in ("before", "after"):
-                where = f"{hook.role} {hook.at} of {owner.owner}"
-                raise NotReplayableError(f"the required hook {hook.name} has to be called {where}: give agent= with it")
+    for name, owner in recording.owners.items():
+        hooks = [] if has_hooks and name == "root" else code_in(owner)
+        if hooks:
+            why = f"no recording holds what these hooks of {name} would do with anything new: {', '.join(hooks)}"
+            raise NotReplayableError(f"{why}. Give agent= (--agent), whose code is called, or other hooks with hooks=")
 
 
 def _as_json(task: Content) -> Any:  # noqa: ANN401 - JSON
     return task if isinstance(task, str) else [part.model_dump(mode="json") for part in task]
-
-
-HOOKS = ("hook-fired", "emission-changed", "emission-suppressed")
-"""Event kinds which show that user code changed or ended the recorded run."""
 
 
 def _notes_before(
@@ -193,14 +190,9 @@ def _of_hooks(recording: Recording) -> Iterator[str]:
     guards = [f"{hook.name}({hook.at})" for hook in hooks if hook.role == "guard" and not is_made_again(hook)]
     if guards:
         yield f"the recorded run was guarded by {', '.join(guards)}; a replay is so only with agent=, which brings the code"
-    names = [
-        f"{hook.name} ({hook.role} {hook.at})" for hook in hooks if hook.role not in ("tap", "guard", "policy", "block")
-    ]
-    if names or any(
-        each.event.kind in HOOKS and getattr(each.event, "policy", None) is None for each in recording.records
-    ):
-        who = ", ".join(dict.fromkeys(names)) or "hooks"
-        yield f"in the recorded run {who} had a say; what they did then is done again where it applies, without asking them"
+    names = [f"{hook.name} ({hook.role} {hook.at})" for hook in hooks if hook.role not in ("tap", *REBUILT)]
+    if names:
+        yield f"{', '.join(names)} steered nothing in the recorded run, and is not called in the replay"
 
 
 def _of_results(past: Past) -> Iterator[str]:

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from playhead.agent.running import record_run
 from playhead.diagnose.divergence import Comparison
-from playhead.errors import NotReplayableError, PlayheadError
+from playhead.errors import PlayheadError
 from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.session import RunContext
 from playhead.kernel.strategies.base import strategy_of
 from playhead.replay.divergence import Divergence, divergences_of, is_ending
 from playhead.replay.frozen import FrozenWorld, as_declared
 from playhead.replay.guards import RecordedStops
-from playhead.replay.hooks import Passed
 from playhead.replay.loading import read_reference, require_no_program, require_own, require_sound
 from playhead.replay.prefix import without_end
 from playhead.replay.redacted import markers_in
@@ -130,16 +129,7 @@ async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = 
     return await _reproduce(read_reference(recording) if isinstance(recording, (str, Path)) else recording, agent)
 
 
-async def payloads_of(recording: Recording) -> Passed:
-    """Return the payloads that a recorded run's hooks could have seen; none if the run does not reproduce."""
-    passed = Passed()
-    with suppress(NotReplayableError):
-        if (await _reproduce(recording, None, passed)).identical:
-            return passed
-    return Passed()
-
-
-async def _reproduce(recording: Recording, agent: Agent | None, passed: Passed | None = None) -> Reproduction:
+async def _reproduce(recording: Recording, agent: Agent | None) -> Reproduction:
     require_sound(recording)
     require_no_program(recording)
     require_own(recording, "there is nothing that could do again, event by event, what it did")
@@ -147,7 +137,7 @@ async def _reproduce(recording: Recording, agent: Agent | None, passed: Passed |
     ending = recording.ending
     stopped = ending is not None and ending.terminated_by in (STOPPED, "cancelled")
     known = replace(recording, records=tuple(without_end(recording))) if stopped else recording
-    world = FrozenWorld(known, tools_from_code=agent is not None, passed=passed)
+    world = FrozenWorld(known, tools_from_code=agent is not None)
     follower = _Reproduced(world)
     await run_frozen(world, agent, follower, None, None)
     if follower.error is not None:

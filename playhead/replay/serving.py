@@ -86,6 +86,8 @@ class Asked:
     """The tool from code, if code was given."""
     state: str | None = None
     """The state in which it is answered."""
+    doubt: str | None = None
+    """Why its recorded answer may not be what the agent's cache would answer."""
     serving: Serving | None = None
 
     @property
@@ -116,8 +118,6 @@ class Answers:
         """The number of calls that each model simulated."""
         self.foreign: Counter[str] = Counter()
         """The number of agents with an unrecorded task, by name."""
-        self.doubts: dict[tuple[str, str], str] = {}
-        """The reasons why a call's real arguments or cached result are unknown, by owner and by call or request."""
         self._recording = recording
         self._past = past
         self._matcher = Matcher(past)
@@ -125,17 +125,12 @@ class Answers:
         self._unfit = _unfit(past)
         self._noted: dict[tuple[str, str], Call] = {}
         self._asked: dict[tuple[str, str], Asked] = {}
-        self._sources: dict[tuple[str, str], str] = {}
         self._memory: dict[tuple[str, str, str], tuple[Outcome | None, str | None]] = {}
         self._state = State("replay")
         self.on_missing = on_missing
         """How a call without a recorded answer is answered."""
         self.results = results
         """The result overrides."""
-
-    def source_of(self, owner: str, call_id: str) -> str | None:
-        """Return the id of the recorded call that answers a call, or None."""
-        return self._sources.get((owner, call_id))
 
     def note(self, record: Record) -> None:
         """Register a call, whether or not it is refused."""
@@ -158,7 +153,7 @@ class Answers:
         problem: ErrorInfo | Outcome | None = None
         if given is not None:
             problem = given.check(arguments, context)
-        elif not self._doubt(asked):
+        else:
             keys = ((source, spec.name, call.identity) for source in asked.place.sources)
             problem = next((self._unfit[key] for key in keys if key in self._unfit), None)
         if problem is None:
@@ -189,8 +184,6 @@ class Answers:
             serving, recorded = self._missed(asked, UnrecordedCallError(why)), None
         self._follow(asked, serving)
         self.rungs[serving.rung] += 1
-        if recorded is not None:
-            self._sources[owner, call_id] = recorded.started.call_id
         seq = None if recorded is None else recorded.answer_seq
         asked.context.session.emit(ReplayServed(call_id=call_id, rung=serving.rung, source_seq=seq))
         outcome = replace(await self._outcome(asked, serving), rung=serving.rung)
@@ -202,7 +195,7 @@ class Answers:
     def _served(self, asked: Asked) -> Serving:
         """Return the answer of a function call."""
         asked.state = self._state.key(touched(asked.spec).depends)
-        here = None if self._doubt(asked) else self._matcher.on_course(asked.call, asked.place)
+        here = self._matcher.on_course(asked.call, asked.place)
         remembered = self._from_memory(asked) if here is None else None
         if remembered is not None:
             return remembered
@@ -287,29 +280,22 @@ class Answers:
             self.stops += 1
             self._note_diverged(asked, str(error))
             raise
-        doubt = self._doubt(asked)
-        return match if match is None or doubt is None else match._replace(rung="stale", why=doubt)
-
-    def _doubt(self, asked: Asked) -> str | None:
-        """Return the reason why the real form of a call is unknown, if it is."""
-        owner, started = asked.context.owner, asked.call.started
-        return self.doubts.get((owner, started.call_id)) or self.doubts.get((owner, f"request {started.request}"))
+        return match if match is None or asked.doubt is None else match._replace(rung="stale", why=asked.doubt)
 
     # --- the memory of cacheable tools --------------------------------------------------------------------------------
 
     def _from_memory(self, asked: Asked) -> Serving | None:
         """Return the answer from the agent's cache, computed as in the kernel."""
-        if not asked.spec.cache or self._doubt(asked) or asked.memory_key not in self._memory:
+        if not asked.spec.cache or asked.memory_key not in self._memory:
             return None
         outcome, state = self._memory[asked.memory_key]
         if outcome is None:
-            why = "an equal call before it got no recorded answer, so what its cache holds is not known"
+            asked.doubt = "an equal call before it got no recorded answer, so what its cache holds is not known"
         elif asked.spec.cache_s is None or (state is not None and state == asked.state):  # its body says the same
             rung = "reordered" if outcome.rung in GROUNDED else outcome.rung or "exact"
             return Serving(rung, outcome=replace(outcome, cached=True))
         else:
-            why = "whether the time of its cache was over by then is not known"
-        self.doubts[asked.context.owner, asked.context.call_id] = why
+            asked.doubt = "whether the time of its cache was over by then is not known"
         return None
 
     def _remember(self, asked: Asked, serving: Serving, outcome: Outcome) -> None:

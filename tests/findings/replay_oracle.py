@@ -553,7 +553,7 @@ def made(seed: int) -> Made:
     """Return what is recorded of a case."""
     chance = random.Random(f"recorded {seed}")
     setting = random_setting(chance)
-    with_code = chance.random() < 0.5 or setting.redacted
+    with_code = chance.random() < 0.5 or setting.redacted or setting.changing_hook
     honest = not with_code or chance.random() < 0.8
     setting = replace(setting, honest=honest)
     return Made(setting, random_scripts(chance, setting), with_code)

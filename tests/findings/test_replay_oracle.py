@@ -38,7 +38,9 @@ async def test_a_replay_that_changes_nothing_is_the_recording() -> None:
     for seed in range(1000, sample(1040, 1005)):
         made = oracle.made(seed)
         recording = oracle.recording_of(await oracle.run(made.setting, made.scripts))
-        result = await replay(recording, {"model": oracle.ScriptsModel(made.scripts, made.setting)}, trace=None)
+        agent = oracle.agent_of(oracle.World(), made.setting, made.scripts) if made.setting.changing_hook else None
+        model = oracle.ScriptsModel(made.scripts, made.setting)
+        result = await replay(recording, {"model": model}, agent=agent, trace=None)
         assert set(result.rungs) <= ({"exact", "stale"} if made.setting.redacted else {"exact"}), (seed, result.rungs)
         if not made.setting.redacted:
             assert (result.stopped, result.verdict) == (None, "same"), seed

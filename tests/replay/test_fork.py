@@ -24,7 +24,7 @@ from tests.proving import sample
 from tests.replay import small_runs
 from tests.replay.random_agents import Outside, random_agent
 from tests.replay.small_runs import SCRIPT, lookup
-from tests.replay.test_replay_canaries import POLICIES, Wild, agents_below
+from tests.replay.test_replay_canaries import POLICIES, Wild, agents_below, needs_code
 
 if TYPE_CHECKING:
     from playhead.replay import Recording, ReplayResult
@@ -185,7 +185,7 @@ async def test_nothing_real_runs(with_code: bool, tmp_path: Path) -> None:
         except PlayheadError:
             continue
         was, recording = outside.copy(), load_recording(tmp_path / f"run-{seed}.jsonl")
-        code = agent if with_code else None
+        code = agent if with_code or needs_code(recording) else None
         for at in turns(recording)[:: sample(1, 2)]:
             for policy in POLICIES.values():
                 wild = Wild(seed, recording)

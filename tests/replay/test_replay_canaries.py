@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from playhead import PlayheadError, load_recording
-from playhead.errors import ModelRequestError, ModelUnavailableError
+from playhead.errors import ModelRequestError, ModelUnavailableError, NotReplayableError
 from playhead.replay import replay, reproduce
+from playhead.replay.hooks import code_in
 from playhead.trace.events import AgentStarted
 from playhead.trace.types import Completion, Request, ToolCall
 from tests.proving import sample
@@ -85,6 +86,11 @@ def agents_below(recording: Recording, agent: Any) -> set[str]:
     return {each.header.name for each in below}.union(*(agents_below(recording, each) for each in below))
 
 
+def needs_code(recording: Recording) -> bool:
+    """Return whether hooks steered a run, so that a replay is refused without them."""
+    return any(code_in(owner) for owner in recording.owners.values())
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("_no_network")
 @pytest.mark.parametrize("with_code", [False, True])
@@ -100,6 +106,10 @@ async def test_nothing_real_runs(with_code: bool, tmp_path: Path) -> None:
         recording = load_recording(tmp_path / f"run-{seed}.jsonl")
         code = agent if with_code else None
         assert (await reproduce(recording, agent=code)).identical, seed
+        if needs_code(recording) and not with_code:
+            with pytest.raises(NotReplayableError, match="these hooks of"):
+                await replay(recording, {"model": Wild(seed, recording)}, trace=None)
+            continue
         below = agents_below(recording, code)
         for name, policy in POLICIES.items():
             wild = Wild(seed, recording)
