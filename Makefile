@@ -14,7 +14,7 @@ CORE := $(VENV)/.core-installed
 DEV  := $(VENV)/.dev-installed
 DOCS := $(VENV)/.docs-installed
 
-.PHONY: help demo test quick prove test-real test-phoenix test-mlflow test-providers test-frameworks test-stores test-browser screenshots lint house format bench docs reference clean
+.PHONY: help demo test quick prove test-real test-phoenix test-mlflow test-providers test-frameworks test-stores test-browser pictures screenshots lint house format bench docs reference clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -56,13 +56,17 @@ test-mlflow: $(DEV) build/mlflow/.installed  ## send spans to a real tracking se
 test-providers: $(DEV) build/providers/.installed  ## run programs that trace with the packages of Phoenix, Langfuse and Logfire; installed into build/ (0.1 GB)
 	$(RUN)python -m pytest -m providers tests/providers $(ARGS)
 
+pictures: $(DEV)  ## take the pictures of reports for the docs, in the Chromium of this machine
+	$(PIP) install --group browser
+	$(RUN)python docs/pictures.py
+
 screenshots: $(DEV) build/phoenix/.installed build/mlflow/.installed  ## take the pictures of docs/images, in the Chromium of this machine
 	PICTURES=$(CURDIR)/docs/images $(RUN)python -m pytest -m "phoenix or mlflow" tests/backends/test_pictures.py $(ARGS)
 
 lint: $(DEV)  ## check style, format, types, that imports point one way, and that each room is within its budget
 	$(RUN)ruff check .
 	$(RUN)ruff format --check .
-	$(RUN)mypy $(wildcard playhead tests benchmarks examples traces docs/schemas.py)
+	$(RUN)mypy $(wildcard playhead tests benchmarks examples traces docs/schemas.py docs/pictures.py)
 	$(RUN)lint-imports --no-logo
 	$(RUN)python -m tests.house
 

@@ -110,7 +110,7 @@ def runs(folder: Path) -> tuple[Any, Any]:
     return original, replay.recording
 
 
-def take(pages: dict[str, tuple[str, dict[str, int], str]]) -> None:
+def take(pages: dict[str, tuple[str, Any, Any]]) -> None:
     """Take the pictures: of each the page, the size of the window, and `light` or `dark`."""
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - of the dependency group `browser`
 
