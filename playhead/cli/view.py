@@ -103,5 +103,6 @@ def _values(option: click.Option, words: list[tuple[str, str]]) -> list[str]:
 
 
 def _field(option: click.Option, value: str) -> dict[str, str]:
-    hint = "" if option.is_flag else str(option.metavar or option.default)
+    choices = "|".join(getattr(option.type, "choices", ()))
+    hint = "" if option.is_flag else str(option.metavar or choices or option.default)
     return {"name": option.opts[0][2:], "value": value, "hint": hint, "meaning": option.help or ""}

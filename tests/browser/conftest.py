@@ -38,24 +38,35 @@ def chromium() -> Iterator[Any]:
 
 
 @pytest.fixture
-def opened(chromium: Any, tmp_path: Path) -> Iterator[Opened]:
-    """Open a page from disk, by default a wide and light one. Afterwards none has asked for anything or has an error."""
+def visited(chromium: Any) -> Iterator[Opened]:
+    """Open an address, by default on a wide screen. Afterwards no page has asked another server or has an error."""
     noticed: list[str] = []
     pages = []
 
-    def open_page(html: str, fragment: str = "", size: dict[str, int] | None = None, **context: Any) -> Any:
+    def visit(address: str, size: dict[str, int] | None = None, **context: Any) -> Any:
         page = chromium.new_page(viewport=size or WIDE, **context)
         pages.append(page)
         page.set_default_timeout(10_000)
-        page.on("request", lambda request: None if request.url.startswith("file:") else noticed.append(request.url))
+        own = "/".join(address.split("/")[:3])  # of a file: `file://`
+        page.on("request", lambda request: None if request.url.startswith(own) else noticed.append(request.url))
         page.on("console", lambda message: noticed.append(message.text))
         page.on("pageerror", lambda error: noticed.append(str(error)))
-        file = tmp_path / f"{len(pages)}.html"
-        file.write_text(html, encoding="utf-8")
-        page.goto(f"{file.as_uri()}{fragment}")
+        page.goto(address)
         return page
 
-    yield open_page
+    yield visit
     for page in pages:
         page.close()
     assert noticed == []
+
+
+@pytest.fixture
+def opened(visited: Opened, tmp_path: Path) -> Opened:
+    """Open a page from disk. Afterwards none has asked for anything or has an error."""
+
+    def open_page(html: str, fragment: str = "", size: dict[str, int] | None = None, **context: Any) -> Any:
+        file = tmp_path / f"{len(list(tmp_path.iterdir()))}.html"
+        file.write_text(html, encoding="utf-8")
+        return visited(f"{file.as_uri()}{fragment}", size, **context)
+
+    return open_page

@@ -33,7 +33,7 @@ function replace(html, draw) {
   const next = new DOMParser().parseFromString(html, "text/html");
   const data = next.getElementById("data").textContent;
   if (data === byId("data").textContent) return;
-  const isOpen = new Set([...document.querySelectorAll("main details[open]")].map(nameOfPart));
+  const open = [...document.querySelectorAll("main details[open]")].map((part) => [placeOf(part), titleOf(part)]);
   const isAtEnd = scrollY > 0 && scrollY + innerHeight > document.documentElement.scrollHeight - 40;
   const at = scrollY;
   document.querySelector("main.run")?.replaceWith(document.adoptNode(next.querySelector("main")));
@@ -41,11 +41,18 @@ function replace(html, draw) {
   document.title = next.title;
   if (!("live" in next.body.dataset)) delete document.body.dataset.live;
   draw();
-  for (const part of document.querySelectorAll("main details")) part.open = part.open || isOpen.has(nameOfPart(part));
+  for (const [place, title] of open) {
+    byId(place)?.dispatchEvent(new Event("pointerenter")); // a card offers its fields then
+    const parts = [...document.querySelectorAll("main details")].filter((part) => placeOf(part) === place && titleOf(part) === title);
+    for (const part of parts) part.open = true;
+  }
   scrollTo(0, isAtEnd ? document.documentElement.scrollHeight : at);
 }
 
-/** Return what names a folded part, also after others have come. */
-function nameOfPart(part) {
-  return `${part.closest("[id]")?.id} ${part.querySelector("summary").textContent}`;
+function placeOf(part) {
+  return part.closest("[id]").id;
+}
+
+function titleOf(part) {
+  return part.querySelector("summary").textContent;
 }

@@ -7,6 +7,7 @@ const NUMBERS = {
   total_tokens: { title: "tokens", text: (run) => atLeast(run.total_tokens, run.usage_unknown, count), format: count },
   cost_usd: { title: "cost", text: (run) => atLeast(run.cost_usd, run.cost_unknown, money), format: money },
 };
+const WIDE = 20; // times the median: more than that takes a logarithmic axis
 const isServed = "served" in document.body.dataset;
 const state = { sort: "started_us", down: true, endings: new Set(), chosen: new Set(), current: null };
 let runs = [];
@@ -110,9 +111,11 @@ function charts(shown) {
 function dots(name, points) {
   const { title, format } = NUMBERS[name];
   const most = Math.max(...points.map((run) => run[name])) || 1;
+  const [least, middle, high] = [0, 0.5, 0.95].map((share) => quantile(points, name, share));
+  const isWide = most > WIDE * middle && least > 0;
+  const part = (value) => (isWide ? Math.log(Math.max(value, least) / least + 0.1) / Math.log(most / least + 0.1) : value / most);
   const x = (place) => ((place + 0.5) / points.length) * 1000;
-  const y = (value) => 100 - (value / most) * 96;
-  const [middle, high] = [0.5, 0.95].map((share) => quantile(points, name, share));
+  const y = (value) => 100 - part(value) * 96;
   const plain = `median ${format(middle)} · most ${format(most)}`;
   const value = h("output", {}, plain);
   const tones = Map.groupBy(points.entries(), ([, run]) => TONES[run.ending] ?? "");
@@ -123,7 +126,7 @@ function dots(name, points) {
     "svg",
     { viewBox: "0 0 1000 100", preserveAspectRatio: "none", role: "img", class: points.length > 600 ? "fine" : "" },
     svg("title", {}, `${title} of each run: ${plain}, 95 % are at or below ${format(high)}`),
-    level(0, "base"), level(middle, "middle"), level(high, "high"), [...tones].map(path), cursor,
+    svg("line", { x1: 0, x2: 1000, y1: 100, y2: 100 }), level(middle, "middle"), level(high, "high"), [...tones].map(path), cursor,
   );
   const nearest = (event) => {
     const box = drawing.getBoundingClientRect();
@@ -139,7 +142,7 @@ function dots(name, points) {
     value.textContent = plain;
   });
   drawing.addEventListener("click", (event) => mark(points[nearest(event)].run_id));
-  return h("figure", { class: "chart dots" }, h("figcaption", {}, title, value), drawing);
+  return h("figure", { class: "chart dots" }, h("figcaption", {}, isWide ? `${title}, logarithmic` : title, value), drawing);
 }
 
 /** Put the interval of each effect beside its row: where no change lies in it, it shows none. */
@@ -212,7 +215,7 @@ function compare() {
   const two = runs.filter((run) => state.chosen.has(run.run_id)).sort((one, other) => one.started_us - other.started_us);
   const [a, b] = two.map((run) => encodeURIComponent(run.run_id));
   byId("compare").hidden = two.length !== 2;
-  byId("compare").href = `/diff?a=${a}&b=${b}`;
+  if (two.length === 2) byId("compare").href = `/diff?a=${a}&b=${b}`;
 }
 
 // --- keys --------------------------------------------------------------------------------------------------------------

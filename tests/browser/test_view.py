@@ -1,0 +1,131 @@
+"""The pages of many runs and of a server in a real Chromium: figures, table, keys, comparing, a run that goes on, hostile text."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from playhead.cli.view import choosing
+from playhead.cli.viewing import application
+from playhead.diagnose.many_page import render_many
+from playhead.diagnose.run_summary import RunSummary, summaries
+from playhead.importing.collect.listening import ThreadedServer
+from playhead.trace.store import TraceStore
+from tests.browser.conftest import PHONE, WIDE
+from tests.cli.finding import write_run, write_runs
+from tests.cli.other_processes import begin, end
+from tests.diagnose.reports import EVIL
+from tests.proving import bound
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.browser.conftest import Opened
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    """A folder with runs, and the address of a server that shows it."""
+    folder = tmp_path / "traces"
+    write_runs(folder)
+    server = ThreadedServer(application(TraceStore(folder), choosing(folder)), "127.0.0.1", 0)
+    server.start()
+    yield folder, server.address
+    server.stop()
+
+
+def tasks(page: Any) -> list[str]:
+    """Return the ids of the listed runs."""
+    return [str(row.get_attribute("id"))[2:] for row in page.locator(".runs tbody tr").all()]
+
+
+def test_many_runs_sort_and_filter(opened: Opened, tmp_path: Path):
+    """Figures and charts are of the runs that search and endings leave; a heading sorts, and again the other way."""
+    write_runs(tmp_path)
+    page = opened(render_many(summaries(TraceStore(tmp_path))))
+    assert tasks(page) == ["dead", "listed", "broken", "late", "split", "later", "paid"]
+    assert page.locator(".figures dd").first.inner_text() == "4 of 7"
+    assert page.locator(".endings button").all_inner_texts() == ["4 answered", "1 stopped", "1 failed", "1 interrupted"]
+    page.locator("th button", has_text="cost").click()
+    assert tasks(page)[:2] == ["broken", "later"]
+    page.locator("th button", has_text="cost").click()
+    assert tasks(page)[-2:] == ["later", "broken"]
+    page.locator(".endings button", has_text="stopped").click()
+    page.locator(".endings button", has_text="failed").click()
+    assert (tasks(page), page.locator(".bar .id").inner_text()) == (["late", "broken"], "2 of 7 runs")
+    page.keyboard.press("/")
+    page.keyboard.type("guide")
+    assert (tasks(page), page.locator("#found").inner_text()) == (["late"], "1 run")
+    page.keyboard.press("Escape")
+    assert tasks(page) == ["late", "broken"]
+    assert page.locator(".runs a").count() == 0
+
+
+def test_hostile_runs(opened: Opened, tmp_path: Path):
+    """Nothing of them runs, loads or breaks the page, wide or on a phone."""
+    write_run(tmp_path, "evil", agent=EVIL, model=EVIL, task=EVIL + "x" * 10_000_000, ended=EVIL, status="failed")
+    html = render_many(summaries(TraceStore(tmp_path)))
+    for size in (WIDE, PHONE):
+        page = opened(html, size=size)
+        assert page.evaluate("[globalThis.ran, document.images.length, document.links.length]") == [None, 0, 1]
+        assert "</script><script>" in page.locator("td.what").inner_text()
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_two_hundred_runs_open_at_once(opened: Opened):
+    """The page of 200 runs, read and shown, takes at most two seconds."""
+    path = Path("run.jsonl")
+    known: dict[str, Any] = {"agent": "clerk", "model": "x/y", "task": "Pay the bill.", "status": "done"}
+    runs = [
+        RunSummary(
+            f"run{number}", path, 10**15 + number, **known, duration_ms=1.0 + number, total_tokens=9, cost_usd=0.1
+        )
+        for number in range(200)
+    ]
+    began = time.perf_counter()
+    page = opened(render_many(runs))
+    assert page.locator(".runs tbody tr").count() == 200
+    assert time.perf_counter() - began < bound(2.0)
+
+
+def test_from_the_list_to_a_run_and_to_two(visited: Opened, served: tuple[Path, str]):
+    """Keys choose rows, open one, and show two side by side; the filters are in the address."""
+    page = visited(served[1])
+    for key in ("j", "j", "x", "j", "x", "c"):
+        page.keyboard.press(key)
+    page.wait_for_url("**/diff?a=broken&b=listed")
+    page.locator(".bar .id a").first.click()
+    page.wait_for_url("**/runs/broken")
+    page.locator(".mark").click()
+    page.locator("summary", has_text="Filters").click()
+    page.fill("[name=tool]", "send_mail")
+    page.fill("[name=arg]", "amount=7")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**tool=send_mail&arg=amount%3D7**")
+    assert tasks(page) == ["split"]
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/runs/split")
+
+
+def test_a_run_that_goes_on_is_followed(visited: Opened, served: tuple[Path, str]):
+    """Its page gets new events without losing what was opened; the list gets the new run; at the end both rest."""
+    folder, address = served
+    recorder = begin(folder / "going.jsonl")
+    page, listed = visited(f"{address}/runs/going"), visited(address)
+    page.keyboard.press("a")
+    page.keyboard.press("j")
+    page.locator("details.raw summary").click()
+    assert page.locator(".ending strong").inner_text() == "No recorded end"
+    end(recorder, "enough")
+    write_run(folder, "another", minute=9)
+    page.wait_for_selector("body:not([data-live])")
+    assert page.locator(".ending strong").inner_text() == "Stopped without an answer"
+    assert page.locator("details.raw[open]").count() == 1
+    listed.wait_for_selector("#r-another")
+    assert listed.locator("#r-going .ending").inner_text().split() == ["stopped", "kill"]
