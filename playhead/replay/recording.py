@@ -8,7 +8,7 @@ from playhead.diagnose import recording as diagnose
 from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.replay.decisions import decide
 from playhead.replay.engine import replay
-from playhead.replay.fork import fork
+from playhead.replay.forking import fork
 from playhead.replay.loading import read_reference, require_options
 from playhead.replay.overrides import Changes
 from playhead.replay.plan import ReplayOptions
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from playhead.kernel.models.base import Model
     from playhead.replay.decisions import DecideOptions, Decision
     from playhead.replay.engine import ReplayResult
-    from playhead.replay.fork import Answer
+    from playhead.replay.forking import Answer
 
 
 class ReproduceOptions(TypedDict, total=False):
