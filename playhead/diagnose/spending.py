@@ -45,7 +45,7 @@ class Spent:
         self.unpriced_failures = 0
         """Attempts without an answer whose cost is unknown."""
         self._priced = 0
-        self._usd = Fraction()
+        self._usd: Fraction | int = 0  # a fraction takes longer than all the rest
 
     @property
     def priced_usd(self) -> float | None:
@@ -81,7 +81,7 @@ class Spent:
         self.usage += usage
         if cost_usd is not None:
             self._priced += 1
-            if cost_usd:  # a fraction takes longer than all the rest
+            if cost_usd:
                 self._usd += Fraction(cost_usd)
 
 

@@ -9,6 +9,7 @@ from playhead.errors import RunEndedError, TraceWriteError
 from playhead.kernel.lifecycle.termination import InFlight, Termination
 from playhead.trace.events import LlmFailed, LlmResponded
 from playhead.trace.values import repair_json
+from playhead.trace.writer import Written
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,14 +102,14 @@ class Emission:
             RunEndedError: this agent, or one above it, has ended.
         """
         recorder, in_flight = self.run.recorder, self.run.in_flight
-        prepared = recorder.prepare(event, self.owner)
+        prepared = recorder.prepare(event, self.owner, self.at.iteration)
         with in_flight.lock:
             self.require_running()
             in_flight.open[self.owner, kind, name] = leave
-            written = recorder.write(prepared, self.at.iteration)
+            written = recorder.write(prepared)
         if prepared.listeners:
-            recorder.notify(prepared)
-        if not written and not recorder.sealed:
+            recorder.notify(prepared, written)
+        if not written.ok and not recorder.sealed:
             self._on_lost(event)
 
     def emit_end(self, kind: Kind, name: str, *events: tuple[EventBase, int | None]) -> bool:
@@ -116,29 +117,29 @@ class Emission:
 
         The lock keeps the trace open until the events are written.
         """
-        recorder, in_flight, lost = self.run.recorder, self.run.in_flight, None
-        prepared = [(recorder.prepare(event, self.owner), event, turn) for event, turn in events]
+        recorder, in_flight, ended = self.run.recorder, self.run.in_flight, []
+        prepared = [recorder.prepare(event, self.owner, turn) for event, turn in events]
         with in_flight.lock:
             if self.left_behind or in_flight.open.pop((self.owner, kind, name), None) is None:
                 return False
-            for each, event, turn in prepared:
-                if not recorder.write(each, turn):
-                    lost = event
+            for each, (event, _) in zip(prepared, events, strict=True):
+                ended.append((each, recorder.write(each)))
                 if isinstance(event, BILLED):
                     self.bill(event)
-        for each, _, _ in prepared:
+        for each, written in ended:
             if each.listeners:
-                recorder.notify(each)
-        if lost is not None and not recorder.sealed:
-            self._on_lost(lost)
+                recorder.notify(each, written)
+            if not written.ok and not recorder.sealed:
+                self._on_lost(each.event)
         return True
 
     def emit_ending(self, event: EventBase, end: Callable[[Callable[[], object]], bool]) -> bool:
         """Record what ends an agent: `end` tries to end it, and calls its argument if it did."""
         recorder = self.run.recorder
-        prepared = recorder.prepare(event, self.owner)
-        ended = end(lambda: None if self.left_behind else recorder.write(prepared, self.at.iteration))
-        recorder.notify(prepared)
+        prepared, written = recorder.prepare(event, self.owner, self.at.iteration), list[Written]()
+        ended = end(lambda: None if self.left_behind else written.append(recorder.write(prepared)))
+        for each in written:
+            recorder.notify(prepared, each)
         return ended
 
     def emit_left(self, event: EventBase) -> None:

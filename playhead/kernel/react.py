@@ -10,7 +10,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.messages import call_details
@@ -191,8 +191,12 @@ async def observe(
         words = told.get(completed.call_id)
         messages.append(await session.messages.add_result(planned, completed, words and words[0]))
     for planned, completed in turn:
-        steps += await steps_of(planned, completed, state, session, told.get(completed.call_id))
-    observed = transition(
+        action, observed = _steps_of(planned, completed, state, told.get(completed.call_id))
+        if session.gate.hooks is not None:
+            details = call_details(completed)
+            observed = await session.offer("observation.tool-result", observed, key=completed.call_id, **details)
+        steps += [action] if observed is SUPPRESS else [action, observed]
+    seen = transition(
         state,
         status="thinking",
         iteration=state.iteration + 1,
@@ -203,7 +207,7 @@ async def observe(
         completed=(),
     )
     curator = session.messages.curator
-    return observed if curator is None else await curator.after_turn(observed)
+    return seen if curator is None else await curator.after_turn(seen)
 
 
 REACT: Final = Kernel("react", {"thinking": think, "acting": act, "observing": observe})
@@ -243,20 +247,12 @@ async def ask_again(
     return None if thread is state.thread else transition(state, thread=thread, iteration=state.iteration + 1)
 
 
-async def steps_of(
-    planned: PlannedCall,
-    completed: ToolCallCompleted,
-    state: KernelState,
-    session: Session,
-    told: tuple[str, bool] | None = None,
-) -> list[Step]:
-    """Return a call and its result as steps, after hooks; `told` replaces the text of the result and whether it is ok."""
+def _steps_of(
+    planned: PlannedCall, completed: ToolCallCompleted, state: KernelState, told: tuple[str, bool] | None
+) -> tuple[Step, Any]:
+    """Return a call and its result as steps; `told` replaces the text of the result and whether it is ok."""
     tool, call_id, call = completed.tool, completed.call_id, planned.call
     arguments = as_text(call.arguments if call.arguments is not None else call.raw_arguments)
-    action = Step("action", arguments, state.iteration, tool, call_id)
     content, is_ok = told or (completed.observation(), completed.ok)
-    observed = Step("observation", content, state.iteration, tool, call_id, is_ok)
-    if session.gate.hooks is None:
-        return [action, observed]
-    passed = await session.offer("observation.tool-result", observed, key=call_id, **call_details(completed))
-    return [action] if passed is SUPPRESS else [action, passed]
+    action = Step("action", arguments, state.iteration, tool, call_id)
+    return action, Step("observation", content, state.iteration, tool, call_id, is_ok)

@@ -32,6 +32,7 @@ SHOWN: Final = 5
 """Faults named at once."""
 LONGEST: Final = 500
 """Characters of one fault."""
+_NESTED: Final = frozenset({dict, list})
 _SAME_VALUE: Final = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
 _BY_NAME: Final = ("dependentSchemas", "dependencies")
 """Keywords with schemas for the value itself: plain ones, and some by name."""
@@ -89,7 +90,7 @@ class BoundedSchema:
 
     def fits(self, value: dict[str, JsonValue]) -> bool:
         """Return whether the value fits; raises like `faults`."""
-        if not self._is_simple or any(isinstance(each, (dict, list)) for each in value.values()):
+        if not (self._is_simple and _NESTED.isdisjoint(map(type, value.values()))):
             require_affordable(self.schema, value)
         return bool(self._validator.is_valid(value))
 

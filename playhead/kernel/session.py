@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from playhead.trace.types import AgentHeader, Content, FallbackInfo, HookInfo, Request, ToolSpec
     from playhead.trace.values import JsonValue
 
+_NO_SPAN: Final = nullcontext()
 GRACE_S: Final = 0.1
 """Seconds between the cancellation of an agent and its abandonment."""
 
@@ -317,7 +318,7 @@ class RunContext(Records):
 
     def current(self, kind: Operation, owner: str, name: str = "") -> AbstractContextManager[None]:
         """Make the span of an agent, a request or a call the current one of the application's tracing."""
-        return nullcontext() if self.spans is None else self.spans.current(kind, owner, name)
+        return _NO_SPAN if self.spans is None else self.spans.current(kind, owner, name)
 
 
 class World:

@@ -21,7 +21,7 @@ from pydantic_core import from_json, to_json
 
 from playhead.trace.events import EVENT_TYPES, EventBase, UnknownEvent
 from playhead.trace.types import is_made
-from playhead.trace.values import repair_json, scrub
+from playhead.trace.values import MAX_DEPTH, repair_json, scrub
 
 if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
@@ -89,13 +89,18 @@ def encode_data(event: EventBase) -> bytes:
     if not extra or None not in extra.values():
         try:
             data = event.__pydantic_serializer__.to_json(event, exclude_none=True)
-            if not is_made(event):  # raises when it holds NaN, or nests too deep
+            if not is_made(event) and _is_odd(data):  # raises when it holds NaN, or nests too deep
                 from_json(data, allow_inf_nan=False, cache_strings="none")
         except Exception:  # noqa: BLE001, S110 - a field cannot be JSON: lone surrogates, an object, 1,000 levels …
             pass
         else:  # without the kind, the first field: excluding it takes longer
             return b"{" + (data[len(event.kind) + _BEFORE_FIELDS :] or b"}")
     return to_json({name: value for name, value in _fields_of(event).items() if name != "kind"})
+
+
+def _is_odd(data: bytes) -> bool:
+    """Return whether JSON may hold NaN, or nest too deep; quick, without parsing."""
+    return b"NaN" in data or b"Infinity" in data or data.count(b"[") + data.count(b"{") > MAX_DEPTH
 
 
 def encode_line(  # noqa: PLR0913, PLR0917 - the fields of the envelope
@@ -107,9 +112,9 @@ def encode_line(  # noqa: PLR0913, PLR0917 - the fields of the envelope
         ValueError: `kind` is not a valid kind.
     """
     where = "" if iteration is None else f',"iteration":{iteration}'
-    body = f'{{"seq":{seq},"ts":{ts},{_kind_and_owner(kind, owner)}{where},"data":'.encode() + data
-    h = hashlib.sha256(previous.encode() + body).hexdigest()
-    return b"".join((body, b',"h":"', h.encode(), b'"}\n')), h
+    covered = f'{previous}{{"seq":{seq},"ts":{ts},{_kind_and_owner(kind, owner)}{where},"data":'.encode() + data
+    h = hashlib.sha256(covered).hexdigest()
+    return covered[len(previous) :] + f',"h":"{h}"}}\n'.encode(), h
 
 
 def decode_data(kind: bytes, data: bytes, resolve: Resolve | None = None) -> EventBase:

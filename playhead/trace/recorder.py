@@ -7,22 +7,21 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from itertools import count
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from playhead.trace.events import EventBase, HookFailed
 from playhead.trace.line import Record, encode_data
 from playhead.trace.parameters import fingerprint
 from playhead.trace.redaction import Redactor
 from playhead.trace.values import encoded, json_hash
+from playhead.trace.writer import TraceWriter, Written, named_tuple
 
 if TYPE_CHECKING:
     from playhead.trace.clock import Clock
     from playhead.trace.values import JsonValue
-    from playhead.trace.writer import TraceWriter
 
 log = logging.getLogger("playhead")
 
@@ -70,17 +69,15 @@ class Subscriptions:
         return undo
 
 
-@dataclass(slots=True)
-class Prepared:
+class Prepared(NamedTuple):
     """An event that is redacted and encoded, ready to be written."""
 
     event: EventBase
     owner: str
-    listeners: Sequence[OnRecord] = ()
-    data: bytes = b""
-    record: Record | None = None
-    """What was written, for the subscribers."""
-    state: Literal["late", "unobserved", "withheld"] | None = None
+    iteration: int | None
+    listeners: Sequence[OnRecord]
+    data: bytes
+    state: Literal["late", "unobserved", "withheld"] | None
     """Why the event is not written."""
 
 
@@ -128,49 +125,51 @@ class Recorder:
 
         After `seal` nothing is recorded.
         """
-        prepared = self.prepare(event, owner)
-        written = self.write(prepared, iteration)
+        prepared = self.prepare(event, owner, iteration)
+        written = self.write(prepared)
         if prepared.listeners:
-            self.notify(prepared)
-        return written
+            self.notify(prepared, written)
+        return written.ok
 
-    def prepare(self, event: EventBase, owner: str) -> Prepared:
+    def prepare(self, event: EventBase, owner: str, iteration: int | None) -> Prepared:
         """Redact and encode an event. The user's redaction functions run here, so no lock may be held."""
-        entries = [entry for each in self._subscriptions for entry in each.entries]
-        listeners = [function for wanted, function in entries if wanted is None or wanted == event.kind]
-        prepared = Prepared(event, owner, listeners)
+        listeners: list[OnRecord] = []
+        for each in self._subscriptions:
+            if each.entries:
+                listeners += [function for wanted, function in each.entries if wanted is None or wanted == event.kind]
+        data, state = b"", None
         if self.sealed:
-            prepared.state, prepared.listeners = "late", ()
+            state, listeners = "late", []
         elif self.writer is None and not listeners:
-            prepared.state = "unobserved"
+            state = "unobserved"
         else:
             try:
-                self._redact(prepared)
+                data = encode_data(event)
+                if self.redactor.concerns(data):
+                    event = self.redactor.redact_model(event)
+                    data = encode_data(event)
+                if owner != "root":
+                    owner = self.redactor.redact_identity(owner)
             except Exception as error:  # noqa: BLE001 - an event that cannot be redacted is not recorded; the run continues
                 self._withheld += 1
                 self._error = self._error or error
-                prepared.state = "withheld"
-        return prepared
+                state = "withheld"
+        return named_tuple(Prepared, (event, owner, iteration, listeners, data, state))
 
-    def write(self, prepared: Prepared, iteration: int | None) -> bool:
+    def write(self, prepared: Prepared) -> Written:
         """Write an event. No user code runs here, so a lock may be held."""
-        if prepared.state is not None or self.sealed:
-            return prepared.state == "unobserved"
-        event, writer = prepared.event, self.writer
-        if writer is None:
-            number, now = next(self._numbers), self.clock.now_us()
-            prepared.record = Record(number, now, prepared.owner, iteration, event)
-            return True
-        seq, ts, h, ok = writer.append(event.kind, prepared.owner, iteration, prepared.data)
-        if prepared.listeners and seq >= 0:
-            prepared.record = Record(seq, ts, prepared.owner, iteration, event, h)
-        return ok
+        event, owner, iteration, _, data, state = prepared
+        if state is not None or self.sealed:
+            return Written(-1, 0, "", ok=state == "unobserved")
+        if self.writer is None:
+            return Written(next(self._numbers), self.clock.now_us(), "", ok=True)
+        return self.writer.append(event.kind, owner, iteration, data)
 
-    def notify(self, prepared: Prepared) -> None:
+    def notify(self, prepared: Prepared, written: Written) -> None:
         """Call the subscribers with an event that was written."""
-        record = prepared.record
-        if record is None:
+        if written.seq < 0:
             return
+        record = Record(written.seq, written.ts, prepared.owner, prepared.iteration, prepared.event, written.h)
         for function in prepared.listeners:
             if _bounded.get():
                 _call_bounded(partial(self._notify, function, record))
@@ -190,14 +189,6 @@ class Recorder:
         self.sealed = True
         if self.writer is not None:
             self.writer.close()
-
-    def _redact(self, prepared: Prepared) -> None:
-        prepared.data = encode_data(prepared.event)
-        if self.redactor.concerns(prepared.data):
-            prepared.event = self.redactor.redact_model(prepared.event)
-            prepared.data = encode_data(prepared.event)
-        if prepared.owner != "root":
-            prepared.owner = self.redactor.redact_identity(prepared.owner)
 
     def _notify(self, function: OnRecord, record: Record) -> None:
         try:

@@ -117,7 +117,7 @@ class Redactor:
         """Return whether `redact` may change the value in these JSON bytes; quick, without parsing."""
         if self._functions or self._keywords_in(data):
             return True
-        return bool(self._needles) and any(needle in data for needle in self._needles)
+        return any(needle in data for needle in self._needles) if self._needles else False
 
     def redact_model(self, model: AnyModel) -> AnyModel:
         """Return a redacted copy of an event, or of a value inside it, of the same type."""

@@ -6,6 +6,7 @@ The kernel uses the same types, so the trace can represent everything that the k
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from operator import add, itemgetter
 from types import NoneType
 from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeVar
 
@@ -237,7 +238,7 @@ class Usage(Value):
 
     def __add__(self, other: "Usage") -> Self:
         """Return the sum, field by field."""
-        sums = {name: getattr(self, name) + getattr(other, name) for name in _COUNTS}
+        sums = dict(zip(_COUNTS, map(add, _counts(self.__dict__), _counts(other.__dict__)), strict=True))
         unknown = (self.unknown or 0) + (other.unknown or 0)
         return altered(self, {**sums, "unknown": unknown or None, "not_believed": None})
 
@@ -251,6 +252,7 @@ def shown(value: object) -> str:
 
 
 _COUNTS: Final = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
+_counts: Final = itemgetter(*_COUNTS)
 
 
 _Usd = Annotated[float, Field(ge=0)]

@@ -97,11 +97,11 @@ def is_plain(value: object) -> bool:
 
     Nothing in it is tagged or scrubbed, and any compact JSON of it, with sorted keys, is its canonical one.
     """
-    if type(value) is not dict:
+    if type(value) is not dict or TYPE_TAG in value:
         return False
     for key, item in value.items():
         kind = type(item)
-        if not (type(key) is str and key.isascii() and key != TYPE_TAG):
+        if not (type(key) is str and key.isascii()):
             return False
         if kind is str:
             if not item.isascii():
@@ -128,7 +128,7 @@ def _with_tagged_floats(value: JsonValue) -> JsonValue:
 
 def as_text(value: JsonValue) -> str:
     """Return what `to_json` returned as the text that a model reads: strings bare, all else as compact JSON."""
-    shown = value if type(value) is str or is_plain(value) else untagged(value)
+    shown = value if type(value) is str else untagged(value)
     return shown if isinstance(shown, str) else _COMPACT.encode(shown)
 
 

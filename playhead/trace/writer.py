@@ -29,7 +29,7 @@ GROUP_S: Final = 0.1
 
 _END: Final = "run-completed"
 _fdatasync: Final = getattr(os, "fdatasync", os.fsync)  # macOS has only the latter
-_tuple: Final = tuple.__new__
+named_tuple: Final = tuple.__new__
 """Creates a named tuple without calling its own `__new__`, which is slow because it is written in Python."""
 
 
@@ -146,7 +146,7 @@ class TraceWriter:
             return Written(seq, ts, "", ok=False)
         if torn:
             content = TORN + b"\n" + content
-        self._in_flight = whole = _tuple(Tail, (seq + 1, h, size + len(content), lost, False, kind == _END))
+        self._in_flight = whole = named_tuple(Tail, (seq + 1, h, size + len(content), lost, False, kind == _END))
         try:
             if descriptor is None:
                 self._begin(content)
@@ -159,7 +159,7 @@ class TraceWriter:
         self.tail, self._in_flight = whole, None
         if self._durability != "write" and not self._sync_as_asked():
             return Written(seq, ts, "", ok=False)
-        return _tuple(Written, (seq, ts, h, True))
+        return named_tuple(Written, (seq, ts, h, True))
 
     def _begin(self, content: bytes) -> None:
         """Create the file with its first line.

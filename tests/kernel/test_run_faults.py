@@ -13,6 +13,7 @@ from playhead.diagnose.integrity import check_trace
 from playhead.errors import TraceWriteError
 from playhead.testing import ScriptedModel, call, calls, text
 from playhead.trace.recorder import Recorder
+from playhead.trace.writer import Written
 from tests.kernel.runs import make_agent
 
 if TYPE_CHECKING:
@@ -139,11 +140,11 @@ async def test_a_loss_below_the_root_stops_the_whole_run(tmp_path: Path, monkeyp
     lost: list[Any] = []
     real = Recorder.write
 
-    def write(recorder: Recorder, prepared: Any, iteration: int | None) -> bool:
+    def write(recorder: Recorder, prepared: Any) -> Written:
         if (prepared.event.kind, prepared.owner) != (kind, "root/child@0.0") or lost:
-            return real(recorder, prepared, iteration)
+            return real(recorder, prepared)
         lost.append(prepared)
-        return False
+        return Written(-1, 0, "", ok=False)
 
     monkeypatch.setattr(Recorder, "write", write)
     with pytest.raises(TraceWriteError, match=f"^{kind} could not be written to the trace"):

@@ -21,7 +21,7 @@ import anyio
 from playhead.kernel.lifecycle.threads import running_loop, workers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
 GRACE_S: Final = 0.08
 """Seconds between the cancellation of a coroutine and its abandonment."""
@@ -56,7 +56,7 @@ class Finished:
     at: float = field(default_factory=time.monotonic)
 
 
-async def run_body(  # noqa: PLR0913 - the options of one body
+def run_body(  # noqa: PLR0913 - the options of one body
     begin: Callable[[], Any],
     *,
     is_async: bool = False,
@@ -65,8 +65,8 @@ async def run_body(  # noqa: PLR0913 - the options of one body
     on_left: Callable[[], object] = lambda: None,
     stop: Callable[[], object] = lambda: None,
     grace_s: float = 0.0,
-) -> Finished | None:
-    """Run a body and return how it ended; None if it timed out.
+) -> Coroutine[Any, Any, Finished | None]:
+    """Run a body; return, awaited, how it ended, or None if it timed out.
 
     Args:
         begin: calls the body.
@@ -79,13 +79,7 @@ async def run_body(  # noqa: PLR0913 - the options of one body
     """
     late_at = inf if timeout_s is None else time.monotonic() + timeout_s
     body = _Body(on_late, on_left)
-    if is_async:
-        return await body.run_task(begin, late_at)
-    body.start_thread(partial(contextvars.copy_context().run, _finished, begin))
-    finished = await body.wait(late_at, stop, grace_s)
-    if finished is None or not inspect.isawaitable(finished.value):
-        return finished
-    return await _Body(on_late, on_left).run_task(lambda: finished.value, late_at)
+    return body.run_task(begin, late_at) if is_async else body.run_thread(begin, late_at, stop, grace_s)
 
 
 async def run_in_thread(function: Callable[[], object], on_late: Callable[[bool], object] = lambda _: None) -> Any:  # noqa: ANN401 - what the function returns
@@ -127,9 +121,15 @@ class _Body:
                 task.add_done_callback(_left.discard)
                 forget(task)
 
-    def start_thread(self, run: Callable[[], Finished]) -> None:
-        """Run a function in a thread."""
-        workers.submit(run, self._return)
+    async def run_thread(
+        self, begin: Callable[[], Any], late_at: float, stop: Callable[[], object], grace_s: float
+    ) -> Finished | None:
+        """Run a function in a thread, and the coroutine that it may return in a task, and wait for them."""
+        workers.submit(partial(contextvars.copy_context().run, _finished, begin), self._return)
+        finished = await self.wait(late_at, stop, grace_s)
+        if finished is None or not inspect.isawaitable(finished.value):
+            return finished
+        return await _Body(self._on_late, self._on_left).run_task(lambda: finished.value, late_at)
 
     async def wait(self, late_at: float, stop: Callable[[], object], grace_s: float) -> Finished | None:
         """Return how the body ended before this time; if it did not, or on cancellation, ask it to end, then abandon it."""
