@@ -1,4 +1,4 @@
-"""The pictures of reports: `python docs/pictures.py` records two runs of a scripted agent and takes them in a Chromium.
+"""The pictures of pages: `python docs/pictures.py` records runs of a scripted agent and takes their pages in a Chromium.
 
 The agent is asked for a refund. The payment fails, and the model says that it was made; with another prompt it does not.
 """
@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 from playhead import Agent, load_recording, tool
+from playhead.cli.view import choosing
+from playhead.diagnose.many_page import render_many
 from playhead.diagnose.report_page import render_pair, render_report
+from playhead.errors import ModelError
 from playhead.testing import ScriptedModel, TickingClock, call, calls, text
 
 if TYPE_CHECKING:
@@ -23,6 +28,7 @@ TASK = "Order 1042 arrived broken. Refund it, and write the customer a short not
 PROMPT = (
     "You answer customers. Refund what the policy allows, and never say that something was done unless a tool says so."
 )
+MODELS = ("openai/gpt-4o", "anthropic/claude-sonnet-4-5")
 WIDE, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 
 
@@ -110,6 +116,36 @@ def runs(folder: Path) -> tuple[Any, Any]:
     return original, replay.recording
 
 
+REQUESTS = {
+    "Order {} arrived broken. Refund it.": "Your refund for order {} is on its way.",
+    "Where is the parcel of order {}?": "Order {} was handed to the courier this morning.",
+    "Send order {} to 4 Mill Lane instead.": "Order {} goes to 4 Mill Lane now.",
+    "Cancel order {}.": "Order {} is cancelled, nothing was charged.",
+}
+
+
+def list_of_runs(folder: Path) -> str:
+    """Return the list of many runs, as `playhead view` shows it: some fail, some are stopped."""
+    chance = Random(3)  # noqa: S311 - the same pictures each time
+    for number in range(4000, 4140):
+        task, answer = chance.choice([*REQUESTS.items()])
+        fate = chance.choices(("answered", "failed", "stopped"), (85, 6, 9))[0]
+        turns: list[Any] = [
+            calls(call("order", number=number), text="Where is it? " * chance.randint(0, 25))
+            for _ in range(chance.choice((1, 1, 2, 3)))
+        ]
+        model = Model(
+            [*turns, *([] if fate == "failed" else [text(answer.format(number))])], name=chance.choice(MODELS)
+        )
+        limit = 1 if fate == "stopped" else 9
+        agent = Agent(model, name="support", tools=[order], trace=folder, clock=lambda: clock, max_iterations=limit)
+        clock.wait(chance.lognormvariate(13, 1))
+        with suppress(ModelError):
+            agent.run_sync(task.format(number))
+    runs_, fields = choosing(folder)([])
+    return render_many(runs_, fields=fields, served=True)
+
+
 def take(pages: dict[str, tuple[str, Any, Any]]) -> None:
     """Take the pictures: of each the page, the size of the window, and `light` or `dark`."""
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - of the dependency group `browser`
@@ -129,12 +165,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         pair = runs(Path(folder))
         one, two = render_report(pair[0]), render_pair(*pair)
+        many = list_of_runs(Path(folder, "many"))
     take(
         {
             "report-light": (one, WIDE, "light"),
             "report-dark": (one, WIDE, "dark"),
             "report-phone": (one, PHONE, "light"),
             "report-phone-dark": (one, PHONE, "dark"),
+            "view-light": (many, WIDE, "light"),
+            "view-dark": (many, WIDE, "dark"),
+            "view-phone": (many, PHONE, "light"),
             "report-against": (two, {"width": 1440, "height": 1250}, "light"),
         }
     )

@@ -7,6 +7,7 @@ const NUMBERS = {
   total_tokens: { title: "tokens", text: (run) => atLeast(run.total_tokens, run.usage_unknown, count), format: count },
   cost_usd: { title: "cost", text: (run) => atLeast(run.cost_usd, run.cost_unknown, money), format: money },
 };
+const LAYERS = ["good", "", "model", "flag", "fail"]; // of the dots, the last one on top
 const WIDE = 20; // times the median: more than that takes a logarithmic axis
 const isServed = "served" in document.body.dataset;
 const state = { sort: "started_us", down: true, endings: new Set(), chosen: new Set(), current: null };
@@ -119,14 +120,14 @@ function dots(name, points) {
   const plain = `median ${format(middle)} · most ${format(most)}`;
   const value = h("output", {}, plain);
   const tones = Map.groupBy(points.entries(), ([, run]) => TONES[run.ending] ?? "");
-  const path = ([tone, some]) => svg("path", { "data-tone": tone, d: some.map(([place, run]) => `M${x(place).toFixed(1)} ${y(run[name]).toFixed(1)}h0`).join("") });
+  const path = (tone, some) => svg("path", { "data-tone": tone, d: some.map(([place, run]) => `M${x(place).toFixed(1)} ${y(run[name]).toFixed(1)}h0`).join("") });
   const level = (at, kind) => svg("line", { class: kind, x1: 0, x2: 1000, y1: y(at), y2: y(at) });
   const cursor = svg("path", { class: "cursor" });
   const drawing = svg(
     "svg",
     { viewBox: "0 0 1000 100", preserveAspectRatio: "none", role: "img", class: points.length > 600 ? "fine" : "" },
     svg("title", {}, `${title} of each run: ${plain}, 95 % are at or below ${format(high)}`),
-    svg("line", { x1: 0, x2: 1000, y1: 100, y2: 100 }), level(middle, "middle"), level(high, "high"), [...tones].map(path), cursor,
+    svg("line", { x1: 0, x2: 1000, y1: 100, y2: 100 }), level(middle, "middle"), level(high, "high"), LAYERS.filter((tone) => tones.has(tone)).map((tone) => path(tone, tones.get(tone))), cursor,
   );
   const nearest = (event) => {
     const box = drawing.getBoundingClientRect();
