@@ -17,7 +17,7 @@ from playhead.diagnose.diff_view import judged
 from playhead.diagnose.parts import at, short
 from playhead.diagnose.statistics import run_statistics
 from playhead.diagnose.summaries import summarise
-from playhead.trace.events import AgentCompleted
+from playhead.trace.events import AgentCompleted, ToolCallCompleted
 from playhead.trace.format import ANSWERED
 from playhead.trace.line import encode_data
 
@@ -53,7 +53,7 @@ def run_report(recording: Recording) -> m.RunReport:
     return m.RunReport(
         started_us=start_us,
         debrief=debrief,
-        findings=_merged((*_findings(debrief), *_other_failures(records))),
+        findings=_merged((*_findings(debrief), *_unseen(records))),
         statistics=run_statistics([recording]),
         events=tuple(_event(record, start_us) for record in records),
     )
@@ -107,7 +107,7 @@ def _merged(found: Iterable[m.Finding]) -> tuple[m.Finding, ...]:
         if first is not each:
             seqs, count = tuple(dict.fromkeys(first.seqs + each.seqs)), first.count + each.count
             merged[each.severity, each.label, each.what] = first.model_copy(update={"seqs": seqs, "count": count})
-    return tuple(sorted(merged.values(), key=lambda each: _ORDER[each.severity]))
+    return tuple(sorted(merged.values(), key=lambda each: (_ORDER[each.severity], each.label == "reason missing")))
 
 
 def _findings(debrief: Debrief) -> Iterator[m.Finding]:
@@ -131,10 +131,16 @@ def _findings(debrief: Debrief) -> Iterator[m.Finding]:
             yield m.Finding(severity="warning", label="no result", what=what, seqs=(step.seq,))
 
 
-def _other_failures(records: Sequence[Record]) -> Iterator[m.Finding]:
-    """Yield sub-agents without an answer, and where a replay left its recording: a debrief counts neither as an error."""
+def _unseen(records: Sequence[Record]) -> Iterator[m.Finding]:
+    """Yield what a debrief counts neither as an error nor as a flag, and what may explain a wrong answer all the same."""
     for record in records:
-        is_end = isinstance(record.event, AgentCompleted) and record.event.terminated_by not in ANSWERED
-        if is_end or record.kind == "replay-diverged":
-            label = "sub-agent without an answer" if is_end else "left the recording"
-            yield m.Finding(severity="warning", label=label, what=summarise(record.event), seqs=(record.seq,))
+        label, event = "", record.event
+        if isinstance(event, AgentCompleted) and event.terminated_by not in ANSWERED:
+            label = "sub-agent without an answer"
+        elif record.kind == "replay-diverged":
+            label = "left the recording"
+        elif isinstance(event, ToolCallCompleted) and event.ok and event.result in ("", [], {}):
+            label = "empty result"
+        if label:
+            severity: Severity = "info" if label == "empty result" else "warning"
+            yield m.Finding(severity=severity, label=label, what=short(summarise(event), _WHAT), seqs=(record.seq,))

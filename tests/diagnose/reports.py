@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from playhead import load_recording, tool
+from playhead import load_recording
 from playhead.agent.agent import Agent
 from playhead.testing import ScriptedModel, TickingClock, call, calls, text
 from playhead.trace import events as e
-from playhead.trace.events import UnknownEvent
 from playhead.trace.types import AgentHeader, Rationale
-from tests.diagnose.recordings import made
+from tests.diagnose.recordings import lookup, made
+from tests.trace.traces import unknown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,21 +38,13 @@ def hostile_recording(length: int = 1000) -> Recording:
         e.Thought(request=0, text=EVIL, name=EVIL),
         e.ToolCallStarted(call_id=EVIL, tool=EVIL, position=0, args={EVIL: EVIL}, args_hash="", rationale=why),
         (inside, e.AgentStarted(agent=agent, task=EVIL, parent="root", call_id=EVIL)),
-        (inside, UnknownEvent.model_validate({"kind": "new-kind", "evil": {EVIL: [EVIL]}})),
+        (inside, unknown("new-kind", evil={EVIL: [EVIL]})),
         e.ToolCallCompleted(call_id=EVIL, tool=EVIL, position=0, ok=False, error=e.ErrorInfo(type=EVIL, message=EVIL)),
         e.ToolCallStarted(call_id="2", tool="__proto__", position=1, args={"__proto__": 1}, args_hash=""),
         e.ToolCallCompleted(call_id="2", tool="__proto__", position=1, ok=True, result="x\u202e" * (length // 2)),
         header={"agent": agent, "task": EVIL},
         end=e.RunCompleted(status="failed", terminated_by=EVIL, terminated_source=EVIL, output=EVIL, error=EVIL),
     )
-
-
-@tool(read_only=True)
-async def lookup(key: str) -> str:
-    """Look a fact up."""
-    if key.endswith("7"):
-        raise LookupError(f"nothing under {key!r}")
-    return f"{key} is 4,180 feet high, as a survey of 1998 found; a second one found the same within a foot."
 
 
 def long_recording(folder: Path, turns: int) -> Recording:
