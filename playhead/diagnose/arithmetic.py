@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass, field
-from itertools import combinations, islice, product
+from itertools import islice
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,13 +26,11 @@ _MOST: Final = 20_000
 _ROWS: Final = 1000
 """The maximum number of rows of a list, or lines of a text, that are read."""
 _FEW: Final = 6
-"""Up to this many numbers, any two make a step, compared after rounding."""
+"""Up to this many numbers, any two make a step."""
 _MANY: Final = 250
 """Up to this many numbers, each makes a step with each stated one."""
 _STATED: Final = 40
 """The maximum number of stated numbers that make steps with each other."""
-_CLOSE: Final = 0.0001
-"""The maximum relative distance between a figure and the result of a step that may be a coincidence."""
 _DEEPEST: Final = 20
 """Levels of a result that are read."""
 _WORD: Final = 40
@@ -77,26 +75,24 @@ class Operands:
 
 
 class _Steps:
-    """The sorted results of all steps, separated by how closely a figure must match them."""
+    """The sorted results of all steps."""
 
     def __init__(self, operands: Operands, stated: list[float]) -> None:
         """Start from the explained figures of the answer, those of the task, and what the run was shown."""
         columns = [column for place, column in operands.columns.items() if place != _COUNT]
-        self.pool = pool = sorted({each for column in columns for each in column} | {*operands.asked})
-        focus = list(dict.fromkeys([*stated[:_STATED], *operands.asked]))[:_STATED]
-        near = [*combinations(focus, 2), *(combinations(pool, 2) if len(pool) <= _FEW else ())]
-        far = product(focus, pool) if len(pool) <= _MANY else ()
+        self._pool = pool = sorted({each for column in columns for each in column} | {*operands.asked})
+        focus = [*dict.fromkeys([*stated[:_STATED], *operands.asked])][:_STATED] + pool * (len(pool) <= _FEW)
+        others = focus + pool * (len(pool) <= _MANY)
+        pairs = ((one, other) for one in focus for other in others if one != other)
         totals = [total for each in columns if len(each) > 1 for total in (sum(each), sum(each) / len(each))]
-        self.rounded = sorted([*_results(near), *totals])
-        self.close = sorted([*_results(far), *operands.columns.get(_COUNT, ())])
+        self._results = sorted([*_results(pairs), *totals, *operands.columns.get(_COUNT, ())])
 
     def meant(self, figure: Figure) -> Decimal | None:
         """Return the reading of the figure that follows from known numbers; None if none does."""
         for reading in figure.amounts:
             number, within = float(reading), _tolerance(figure, float(reading))
-            close = min(within, abs(number) * _CLOSE)
-            follows = _holds(self.rounded, number, within) or _holds(self.close, number, close)
-            if follows or any(_holds(self.pool, each, within * by) for each, by in _converted(figure.unit, number)):
+            converted = _converted(figure.unit, number)
+            if _holds(self._results, number, within) or any(_holds(self._pool, n, within * by) for n, by in converted):
                 return reading
         return None
 
