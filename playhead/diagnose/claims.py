@@ -1,4 +1,4 @@
-"""Checks claimed actions in an answer against the run's calls, and stated reasons against their call's arguments.
+"""Checks claimed actions in an answer against the run's calls.
 
 A claimed action requires a successful call of a tool of that kind, about the claimed object. A claim is not flagged if it is
 ambiguous or if a successful call may have done it.
@@ -22,7 +22,7 @@ from playhead.diagnose.deeds import (
     verbs_of,
     words_of,
 )
-from playhead.diagnose.vocabulary import KEY, form_of, keys_and_words, plain, sign
+from playhead.diagnose.vocabulary import keys_and_words, plain, sign
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -155,24 +155,3 @@ class Ledger:
 
 def _failure(call: CallFacts) -> str:
     return f"{call.event.tool} failed ({call.failure or 'no reason given'})"
-
-
-# --- stated reasons ----------------------------------------------------------------------------------------------------
-
-_LABELS: Final = frozenset({"id", "number", "key", "code", "ref", "name", "value"})
-"""Words of parameters that do not say what they identify."""
-
-
-def contradiction(reason: str, spec: ToolSpec, arguments: object) -> str | None:
-    """Return which identifier a stated reason gives for a parameter, where the call has another one; None for none."""
-    given = arguments.items() if isinstance(arguments, dict) else ()
-    values = {str(name): value for name, value in given if isinstance(value, str | int | float)}
-    for name, value in values.items():
-        words = "|".join(word for word in words_of(name) if word not in _LABELS and len(word) > 2)  # noqa: PLR2004 - "to"
-        labelled = rf"\b(?:{words or '(?!)'})s?(?: (?:id|no\.?|nr\.?|number))?[\s:#]*({KEY.pattern})"
-        said = re.search(labelled, reason.lower())
-        if said is None or any(said[1] in str(each).lower() for each in values.values()):
-            continue
-        if form_of(said[1]) in map(form_of, KEY.findall(str(value).lower())):
-            return f"the reason for {spec.name} says {said[1]}; the call has {name}={value!r}"
-    return None

@@ -1,4 +1,4 @@
-"""The rules that flag stated reasons and claimed outcomes which the trace does not support, one function each.
+"""The rules that flag claimed outcomes, repeated calls and missing reasons, one function each.
 
 A rule sees only an agent's calls and answer. It reports what the trace shows or lacks, never that something is wrong.
 `RULES` lists them all.
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from playhead.diagnose.claims import contradiction
 from playhead.diagnose.debrief_model import Flag, Severity
 from playhead.diagnose.parts import short
 from playhead.trace.values import as_text
@@ -78,14 +77,6 @@ def unsupported_claim(agent: AgentFacts) -> Iterator[Found]:
         yield "high", text, (agent.answer_seq, *seqs)
 
 
-def reason_contradicts_call(agent: AgentFacts) -> Iterator[Found]:
-    """A stated reason names another order, value or amount than its call has."""
-    for call in agent.real_calls:
-        why = call.event.rationale.why if call.event.rationale else ""
-        if (found := contradiction(why, call.spec, call.event.args)) is not None:
-            yield "warning", short(found, 200), (call.record.seq,)
-
-
 def reason_missing(agent: AgentFacts) -> Iterator[Found]:
     """Calls lack the reason that the model was asked for."""
     expected = sum(call.expected for call in agent.calls)
@@ -97,7 +88,6 @@ def reason_missing(agent: AgentFacts) -> Iterator[Found]:
 
 RULES: Final[dict[str, Callable[[AgentFacts], Iterable[Found]]]] = {
     "unsupported-claim": unsupported_claim,
-    "reason-contradicts-call": reason_contradicts_call,
     "repeated-after-success": repeated_after_success,
     "ungrounded-numbers": ungrounded_numbers,
     "repeated-after-failure": repeated_after_failure,

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from playhead.diagnose.diff_types import CallChange, ToolEdit, ToolUse
 from playhead.diagnose.diff_values import differences, same, unlike_part
-from playhead.trace.events import ToolCallCompleted, ToolCallStarted
 from playhead.trace.owners import agent_path, is_within, owner_inside, places_of
 from playhead.trace.values import json_hash
 
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
     from playhead.diagnose.diff_types import EditKind
-    from playhead.diagnose.recording import Recording
-    from playhead.trace.line import Record
+    from playhead.diagnose.recording import RecordedCall, Recording
     from playhead.trace.values import JsonValue
 
     Pair = tuple[int, int]
@@ -32,28 +30,27 @@ if TYPE_CHECKING:
 class Call:
     """One tool call."""
 
-    record: Record
-    event: ToolCallStarted
+    owner: str
+    made: RecordedCall
     use: ToolUse
     child: str
     """The owner of what the call does inside."""
     place: int = -1
     """Place among all calls of the run."""
-    end: ToolCallCompleted | None = None
-    """How the call ended."""
 
     @property
     def outcome(self) -> JsonValue:
         """The result or the error; None if its end is not recorded."""
-        if self.end is None or self.end.ok:
-            return {"result": self.end.result} if self.end else None
-        error = self.end.error
+        end = self.made.completed
+        if end is None or end.ok:
+            return {"result": end.result} if end else None
+        error = end.error
         return {"error": {"type": error.type, "message": error.message} if error else {"type": "error", "message": ""}}
 
     @property
     def reason(self) -> str | None:
         """The stated reason."""
-        return self.event.rationale.why if self.event.rationale else None
+        return self.made.started.rationale.why if self.made.started.rationale else None
 
 
 class RunCalls:
@@ -61,33 +58,27 @@ class RunCalls:
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
-        self.all: list[Call] = []
+        calls = [_call(owner.owner, each) for owner in recording.owners.values() for each in owner.calls.values()]
+        self.all = sorted(calls, key=lambda call: places_of(call.child))
         """Every call once; calls made inside a call follow right after it."""
         self.by_owner: dict[str, list[Call]] = defaultdict(list)
         """In the order in which they were requested."""
-        open_calls: dict[tuple[str, str], Call] = {}
-        for record in recording.records:
-            event = record.event
-            if isinstance(event, ToolCallStarted):
-                use = ToolUse(agent_path(record.owner), event.tool, json_hash(event.args))
-                child = owner_inside(record.owner, event.tool, record.iteration, event.position)
-                open_calls[record.owner, event.call_id] = call = Call(record, event, use, child)
-                self.all.append(call)
-            elif isinstance(event, ToolCallCompleted):
-                ended = open_calls.pop((record.owner, event.call_id), None)
-                if ended is not None:
-                    ended.end = event
-        self.all.sort(key=lambda call: places_of(call.child))
         self.leave_out(())
 
     def leave_out(self, owners: Iterable[str]) -> None:
         """Leave out the calls of these owners and of those below them."""
         for owner in owners:
-            self.all = [call for call in self.all if not is_within(call.record.owner, owner)]
+            self.all = [call for call in self.all if not is_within(call.owner, owner)]
         self.by_owner.clear()
         for place, call in enumerate(self.all):
             call.place = place
-            self.by_owner[call.record.owner].append(call)
+            self.by_owner[call.owner].append(call)
+
+
+def _call(owner: str, made: RecordedCall) -> Call:
+    started = made.started
+    use = ToolUse(agent_path(owner), started.tool, json_hash(started.args))
+    return Call(owner, made, use, owner_inside(owner, started.tool, made.iteration, started.position))
 
 
 @dataclass(eq=False)
@@ -149,7 +140,7 @@ class Alignment:
 
 def _is_served(call: Call) -> bool:
     """Return whether the result of a call came from a recording, so that no body ran."""
-    return call.end is not None and call.end.rung not in (None, "live")
+    return call.made.completed is not None and call.made.completed.rung not in (None, "live")
 
 
 def align(left: list[Call], right: list[Call]) -> Iterator[tuple[Call, Call]]:
@@ -161,7 +152,7 @@ def align(left: list[Call], right: list[Call]) -> Iterator[tuple[Call, Call]]:
     kept = common_pairs([call.use[1:] for call in left], [call.use[1:] for call in right])
     yield from ((left[one], right[other]) for one, other in kept)
     free = [_free(left, [one for one, _ in kept]), _free(right, [other for _, other in kept])]
-    for alike in (lambda _, call: call.use[1:], lambda gap, call: (gap, call.event.tool)):
+    for alike in (lambda _, call: call.use[1:], lambda gap, call: (gap, call.use.tool)):
         pairs = equal_pairs(*([alike(*each) for each in side] for side in free))
         yield from ((free[0][one][1], free[1][other][1]) for one, other in pairs)
         for side, places in enumerate(zip(*pairs, strict=True)):
@@ -213,18 +204,20 @@ def _edit(kind: EditKind, a: Call | None, b: Call | None) -> ToolEdit:
         args_hash=call.use.args_hash,
         original_place=a.place if a else None,
         replay_place=b.place if b else None,
-        original_seq=a.record.seq if a else None,
-        replay_seq=b.record.seq if b else None,
-        original_args=a.event.args if a else None,
-        replay_args=b.event.args if b else None,
-        differences=differences(a.event.args, b.event.args) if a and b and kind == "arguments" else (),
+        original_seq=a.made.seq if a else None,
+        replay_seq=b.made.seq if b else None,
+        original_args=a.made.started.args if a else None,
+        replay_args=b.made.started.args if b else None,
+        differences=differences(a.made.started.args, b.made.started.args) if a and b and kind == "arguments" else (),
     )
 
 
 def result_changes(alignment: Alignment) -> tuple[CallChange, ...]:
     """Return the calls with the same arguments and different outcomes, as far as both runs are known."""
     known = [run.recording.ending is not None for run in (alignment.original, alignment.replay)]
-    pairs = ((a, b) for a, b in alignment.pairs if a.use == b.use and (a.end or known[0]) and (b.end or known[1]))
+    pairs = (
+        (a, b) for a, b in alignment.pairs if a.use == b.use and (a.outcome or known[0]) and (b.outcome or known[1])
+    )
     return _changes(pairs, lambda call: call.outcome)
 
 
@@ -239,12 +232,12 @@ def _changes(pairs: Iterable[tuple[Call, Call]], shown: Callable[[Call], JsonVal
         CallChange(
             owner=a.use.owner,
             tool=a.use.tool,
-            args=a.event.args,
-            original_seq=a.record.seq,
-            replay_seq=b.record.seq,
+            args=a.made.started.args,
+            original_seq=a.made.seq,
+            replay_seq=b.made.seq,
             original=shown(a),
             replay=shown(b),
-            rung=b.end.rung if b.end else None,
+            rung=b.made.completed.rung if b.made.completed else None,
         )
         for a, b in sorted(pairs, key=lambda pair: pair[0].place)
         if not same(shown(a), shown(b))

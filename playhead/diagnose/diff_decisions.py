@@ -76,8 +76,8 @@ def _asked(run: RunCalls) -> dict[tuple[str, int | None], list[DecidedCall]]:
     """Return the started calls by the request that asked for them."""
     asked: dict[tuple[str, int | None], list[DecidedCall]] = defaultdict(list)
     for call in run.all:
-        made = DecidedCall(tool=call.event.tool, args=call.event.args, why=call.reason)
-        asked[call.record.owner, call.event.request].append(made)
+        made = DecidedCall(tool=call.use.tool, args=call.made.started.args, why=call.reason)
+        asked[call.owner, call.made.started.request].append(made)
     return asked
 
 

@@ -39,6 +39,8 @@ SENTENCES: Final = {
     "strategy-switch-evaluated": "{from_strategy}: {will_switch:switch|not} to {recommended_strategy}",
     "guardrail-violation": "{guard} {blocked:stopped the run|noticed}: {violations}",
     "verifier-verdict": "{verified:passed|did not pass}: {summary}",
+    "llm-failed": "request {request}: {error.type}{retryable: (may pass later)|}: {error.message}",
+    "killswitch-fired": "{switch} ({on_trigger}{ends:, ends {ends}|})",
     "approval-decided": "{approved:approved|denied}{by: by {by}|}{why:: {why}|} (call {call_id})",
     "kernel-state-snapshot": "{status}{terminated_by: by {terminated_by}|}: {steps} steps, {messages} messages",
     "final-answer": "{output}{confidence: ({confidence} confidence)|}",
@@ -52,6 +54,10 @@ class _Value:
 
     def __init__(self, value: object) -> None:
         self._value = value
+
+    def __getattr__(self, name: str) -> _Value:
+        """Return a field of its value."""
+        return _Value(getattr(self._value, name))
 
     def __format__(self, words: str) -> str:
         """Return its value, or one of two texts, the second of which contains no `|`."""
@@ -180,12 +186,6 @@ def _(event: e.LlmResponded) -> str:
     return figures if calls else _because(figures, event.text or "(no text)")
 
 
-@summarise.register
-def _(event: e.LlmFailed) -> str:
-    again = " (may pass later)" if event.retryable else ""
-    return f"request {event.request}: {event.error.type}{again}: {event.error.message}"
-
-
 # --- reasoning --------------------------------------------------------------------------------------------------------
 
 
@@ -246,13 +246,6 @@ def _(event: e.ToolCallCompleted) -> str:
 
 
 # --- control ----------------------------------------------------------------------------------------------------------
-
-
-@summarise.register
-def _(event: e.KillswitchFired) -> str:
-    where = "" if event.at == "phase" else f", at the {event.at}"
-    ends = "" if event.ends is None else f", ends {event.ends}"
-    return f"{event.switch} ({event.on_trigger}{where}{ends}): {event.reason}"
 
 
 @summarise.register

@@ -41,13 +41,6 @@ def keys_and_words(text: str) -> set[str]:
     return {*keys, *(key.rpartition("/")[2] for key in keys), *_WORD.findall(text.lower())}
 
 
-def form_of(key: str) -> str:
-    """Return the kind of an identifier: an address, a number of digits, letters with digits, a file name, or a word."""
-    if key.isdecimal():
-        return f"9{len(key)}"
-    return "@" if "@" in key else "a9" if any(map(str.isdecimal, key)) else "f" if "." in key else "a"
-
-
 UNITS: Final = {
     word: (kind, factor)
     for kind, units in vocabulary()["units"].items()

