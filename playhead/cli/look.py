@@ -12,7 +12,6 @@ import click
 from playhead.cli import exits, options
 from playhead.cli.output import PROSE_WIDTH, note, tell, text_console, write_json
 from playhead.cli.reading import Reading, chosen, none_found, noted, open_store, query_of
-from playhead.diagnose.parts import counted
 from playhead.diagnose.terminal import Line
 from playhead.errors import TraceNotFoundError, UsageError
 
@@ -66,7 +65,6 @@ def list_(*, limit: int, trace_dir: Path | None, as_json: bool) -> int:
     """
     from playhead.diagnose.finding import find
     from playhead.diagnose.run_summary import summaries
-    from playhead.diagnose.runs import RunList
     from playhead.trace.blobs import run_id_of
 
     store = open_store(trace_dir)
@@ -75,12 +73,14 @@ def list_(*, limit: int, trace_dir: Path | None, as_json: bool) -> int:
     query = query_of()
     found = iter(summaries(store, limit)) if query is None else find(store, query)
     runs = list(islice(found, limit))
-    paths, hidden = store.paths(), store.hidden()
+    paths, hidden = store.paths() if runs or query is None else [], store.hidden()
     if as_json:
         write_json(run.as_json() for run in runs)
     elif runs:
+        from playhead.diagnose.runs import RunList  # loads pydantic, which finding nothing does without
+
         text_console().print(RunList(runs, [run_id_of(path) for path in (*paths, *hidden)]), crop=False)
-    if query is not None and paths and not runs:
+    if query is not None and not runs:
         note(none_found(store, query))
     elif not runs:
         note(f"no runs in {store.folder} yet; `playhead demo` records one")
@@ -238,6 +238,8 @@ def check_as_json(checked: Check) -> dict[str, Any]:
 
 def check_rows(checked: Check) -> Iterator[Line]:
     """Yield the verdict and the problems."""
+    from playhead.diagnose.parts import counted
+
     style = "bold green" if checked.ok else "bold red"
     erased = f"{counted(checked.erased, 'line')} erased, " if checked.erased else ""
     yield Line((f"{checked.verdict}: ", style), f"{checked.events} events, {erased}{VERDICTS[checked.verdict]}")

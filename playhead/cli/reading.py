@@ -80,7 +80,7 @@ def none_found(store: TraceStore, query: Query) -> str:
     """Return that no run fulfils the conditions, with an ending of the newest runs that was perhaps meant."""
     from playhead.diagnose.run_summary import summarise
 
-    newest = store.paths()[: LOOKED_AT if query.endings else 0]
+    newest = store.paths()[:LOOKED_AT] if query.endings else []
     known = [word for path in newest for word in query.endings_of(summarise(path)) if word]
     return (
         f"no run in {store.folder} is as the options say.{''.join(did_you_mean(each, known) for each in query.endings)}"

@@ -28,6 +28,10 @@ Sort = Literal["started", "cost", "time", "tokens"]
 _CALL: Final = b'"kind":"tool-call-started"'
 _ENVELOPE: Final = 80
 """Bytes of a line that have its kind."""
+_LARGE: Final = b'{"$type":"blob"'
+"""How a reference to a large value begins, as `playhead.trace.line` has it: that module loads all events."""
+_BLOCK: Final = 1 << 16
+"""Bytes that are searched at once."""
 _LONGEST: Final = 64 << 20
 """Bytes of a line that are read at once; events are far shorter."""
 
@@ -181,9 +185,23 @@ def _has_text(path: Path, text: str | None) -> bool:
     if text is None:
         return True
     written = json.dumps(text, ensure_ascii=False)[1:-1].encode(errors="surrogateescape")
-    large = path.parent / f"{run_id_of(path)}.blobs"
-    files = (path, *(large.iterdir() if large.is_dir() else ()))
-    return any(written in line for file in files for line in _lines(file))
+    longest, has_large = max(len(written), len(_LARGE)), False
+    for block in _blocks(path, longest):
+        if written in block:
+            return True
+        has_large = has_large or _LARGE in block
+    large = path.parent / f"{run_id_of(path)}.blobs" if has_large else None
+    values = large.iterdir() if large is not None and large.is_dir() else ()
+    return any(written in block for value in values for block in _blocks(value, longest))
+
+
+def _blocks(path: Path, overlap: int) -> Iterator[bytes]:
+    """Yield a file in blocks, each behind the end of the one before, up to where it cannot be read."""
+    before = b""
+    with suppress(Exception), _opened(path, buffering=0) as file:
+        while block := file.read(_BLOCK):
+            yield (block := before + block)
+            before = block[-overlap:]
 
 
 def _lines(path: Path) -> Iterator[bytes]:
@@ -192,9 +210,9 @@ def _lines(path: Path) -> Iterator[bytes]:
         yield from iter(partial(file.readline, _LONGEST), b"")
 
 
-def _opened(path: Path) -> IO[bytes] | io.BufferedIOBase:
+def _opened(path: Path, buffering: int = -1) -> IO[bytes] | io.BufferedIOBase:
     if path.suffix not in {".gz", ".zst"}:
-        return path.open("rb")
+        return path.open("rb", buffering)
     from playhead.trace.reader import open_trace  # noqa: PLC0415 - `list` need not load pydantic's models
 
     return open_trace(path)

@@ -1,21 +1,25 @@
 -- The tables of `playhead sql`, which DuckDB makes of the lines of trace files. Variables: files, answered (reason codes), format.
 
-CREATE TABLE events AS
-SELECT regexp_extract(filename, '([^/]*?)(\.jsonl)?(\.gz|\.zst)?$', 1) AS run_id, seq, ts, kind, owner, iteration,
-    CASE WHEN kind NOT IN ('message-added', 'tools-defined') THEN data END AS data, filename AS path, h
-FROM read_json(
+CREATE MACRO lines() AS TABLE FROM read_json_objects(
     getvariable('files'),
-    columns = {seq: 'BIGINT', ts: 'BIGINT', kind: 'VARCHAR', owner: 'VARCHAR', iteration: 'BIGINT', data: 'JSON', h: 'VARCHAR'},
     format = 'newline_delimited', filename = true, ignore_errors = true, maximum_object_size = 33554432
+);
+
+CREATE TABLE events AS
+SELECT regexp_extract(filename, '([^/]*?)(\.jsonl)?(\.gz|\.zst)?$', 1) AS run_id, line.seq, line.ts, line.kind, line.owner,
+    line.iteration, CASE WHEN line.kind NOT IN ('message-added', 'tools-defined') THEN line.data END AS data,
+    filename AS path, line.h
+FROM (
+    SELECT filename, json_transform(
+        json,
+        '{"seq": "BIGINT", "ts": "BIGINT", "kind": "VARCHAR", "owner": "VARCHAR", "iteration": "BIGINT", "data": "JSON", "h": "VARCHAR"}'
+    ) AS line FROM lines()
 );
 
 -- Files with lines that do not continue the chain of hashes. Erased lines are among them.
 CREATE TABLE unsound AS
 SELECT line.filename AS path, count(*) AS lines
-FROM read_json_objects(
-    getvariable('files'),
-    format = 'newline_delimited', filename = true, ignore_errors = true, maximum_object_size = 33554432
-) AS line
+FROM lines() AS line
 LEFT JOIN events AS before ON before.path = line.filename AND before.seq = TRY_CAST(line.json->>'seq' AS BIGINT) - 1
 WHERE line.json IS NULL
     OR line.json->>'h' IS DISTINCT FROM sha256(coalesce(before.h, '') || left(line.json, -72))
