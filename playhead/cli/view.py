@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import webbrowser
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import click
 
 from playhead.cli import exits, options
 from playhead.cli.moving import stopping
-from playhead.cli.output import tell
+from playhead.cli.output import note, tell
 from playhead.cli.reading import open_store, query_of
 from playhead.diagnose.terminal import Line
 from playhead.errors import MissingDependencyError, TraceNotFoundError, UsageError
@@ -56,8 +57,8 @@ def view(*, port: int, opens: bool, trace_dir: Path | None, as_json: bool) -> in
             shown = Line("viewing ", str(store.folder), " at ", (server.address, "bold"), " (Ctrl-C stops)", whole=True)
             tell({"url": server.address, "trace_dir": str(store.folder)}, shown, as_json=as_json)
             sys.stdout.flush()
-            if opens:
-                click.launch(server.address)
+            if opens and not webbrowser.open(server.address):
+                note("there is no browser here; BROWSER names one")
             stop.wait()
         finally:
             server.stop()

@@ -83,7 +83,10 @@ def _path(store: TraceStore, reference: str) -> Path:
 
 def _state(path: Path) -> object:
     """Return what differs once the page of a run would differ."""
-    found = path.stat()
+    try:
+        found = path.stat()
+    except OSError as error:  # it was removed just now
+        raise TraceNotFoundError(f"{path.name}: {error.strerror}") from None
     return found.st_ino, found.st_size, found.st_mtime_ns, is_alive(path)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import signal
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import urllib.request
 from html import unescape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,8 +27,6 @@ from tests.cli.other_processes import begin, end
 from tests.cli.recorded import record_hostile_run, record_run
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from httpx2 import Response
 
 ADDRESS = "http://127.0.0.1:7529"
@@ -190,7 +190,8 @@ def test_a_folder_without_runs(folder: Path):
     """The list says so; a file that is no trace is a row of it, and its own page says what is wrong."""
     assert data(client(folder).get("/"))["runs"] == []
     (folder / "odd.jsonl").write_text("{}\n")
-    assert [run["ending"] for run in data(client(folder).get("/"))["runs"]] == ["unreadable"]
+    Path(os.fsdecode(os.fsencode(folder) + b"/\xff.jsonl")).write_text("{}\n")
+    assert [run["ending"] for run in data(client(folder).get("/"))["runs"]] == ["unreadable"] * 2
     answer = client(folder).get("/runs/odd")
     assert (answer.status_code, "odd.jsonl" in answer.text) == (400, True)
 
@@ -210,9 +211,13 @@ def test_a_port_that_is_taken_and_a_folder_that_is_missing(folder: Path):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_ends_while_a_page_is_open(store: Path, number: signal.Signals):
-    """The command prints its address and serves until a signal; a connection that is still open does not keep it."""
-    command = [sys.executable, "-m", "playhead", "view", "--port", "0", "--json", "--trace-dir", str(store)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+    """The command prints its address, opens the browser and serves until a signal; an open connection does not keep it."""
+    browser = store.parent / "browser"
+    browser.write_text('#!/bin/sh\necho "$1" >"$0".opened\n')
+    browser.chmod(0o700)
+    command = [sys.executable, "-m", "playhead", "view", "--port", "0", "--open", "--json", "--trace-dir", str(store)]
+    environment = {**os.environ, "BROWSER": str(browser)}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         assert process.stdout is not None
         said = json.loads(process.stdout.readline())
         assert said["trace_dir"] == str(store)
@@ -224,3 +229,4 @@ def test_it_ends_while_a_page_is_open(store: Path, number: signal.Signals):
             assert page.recv(9) == b"HTTP/1.1 "
             process.send_signal(number)
             assert (process.wait(20), process.stdout.read()) == (0, b"")
+    assert browser.with_suffix(".opened").read_text().strip() == said["url"]
