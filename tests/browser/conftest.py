@@ -13,17 +13,8 @@ if TYPE_CHECKING:
 
     Opened = Callable[..., Any]
 
-FLAGS = (
-    *(
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--disable-background-networking",
-    ),
-    *("--disable-component-update", "--disable-sync"),
-)
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
+FLAGS += ["--disable-background-networking", "--disable-component-update"]
 WIDE, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 
 
@@ -34,7 +25,7 @@ def chromium() -> Iterator[Any]:
 
     with sync_playwright() as playwright:
         program = shutil.which("chromium") or shutil.which("google-chrome")
-        yield playwright.chromium.launch(executable_path=program, args=list(FLAGS))
+        yield playwright.chromium.launch(executable_path=program, args=FLAGS)
 
 
 @pytest.fixture

@@ -81,9 +81,9 @@ class Thread {
 
   /** Return the exact request, folded. */
   prompt(event) {
-    const messages = this.run.prompt(event);
+    const sent = (event.data.messages ?? []).reduce((sum, [first, last]) => sum + last - first + 1, 0);
     const shown = ({ id, role, text }) => h("div", { class: "message" }, h("b", {}, `${id} ${role}`), passage("pre", {}, text));
-    return folded(`prompt, ${plural(messages.length, "message")}`, () => messages.map(shown));
+    return folded(`prompt, ${plural(sent, "message")}`, () => this.run.prompt(event).map(shown));
   }
 
   tool(call) {
