@@ -147,9 +147,7 @@ def _why_not(name: str) -> str:
 
 @options.command("replay")
 @options.runs_argument
-@click.option(
-    "--from", "at", type=int, metavar="K", help="Freeze everything before turn K, from 0; changes hold from there on."
-)
+@click.option("--from", "at", type=int, metavar="K", help="Freeze all before turn K, from 0; changes hold from it on.")
 @click.option(
     "--answer",
     type=options.json_or_text,
@@ -164,9 +162,7 @@ def _why_not(name: str) -> str:
     type=options.edited_message,
     callback=options.paired,
 )
-@click.option(
-    "--only", type=int, metavar="K", help="Ask only the request of turn K again, of the --models; no loop runs."
-)
+@click.option("--only", type=int, metavar="K", help="Ask the --models the request of turn K again; no loop runs.")
 @click.option("--models", metavar="A,B", help="With --only: the models to ask, separated by commas.")
 @click.option("--repeat", type=click.IntRange(1), help="With --only: how often each model is asked.  [default: 1]")
 @click.option(

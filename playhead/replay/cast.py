@@ -174,10 +174,7 @@ def changed_header(header: AgentHeader, changes: AgentOverrides, model: Model, *
     """Return the header after the overrides, with this model."""
     if changes.strategy is not None:
         header = with_strategy(header, changes.strategy)
-    changed = changes.merged_parameters
-    given = {name: value for name, value in changed.items() if value is not None}
-    checked_parameters(given, getattr(model, "known_parameters", None))
-    kept = {name: value for name, value in header.request_parameters.items() if name not in changed}
+    checked_parameters(changes.applied_to({}), getattr(model, "known_parameters", None))
     update: dict[str, Any] = {"model": model.name, "address": address_of(model)}
     if changes.max_iterations is not None:
         update["max_iterations"] = changes.max_iterations
@@ -187,7 +184,7 @@ def changed_header(header: AgentHeader, changes: AgentOverrides, model: Model, *
         own = header.system_prompt
         prompt = default_prompt(header, has_tools=has_tools) if own is None else own
         update["system_prompt"] = changed_prompt(changes.system_prompt, prompt)
-    return header.model_copy(update=update).with_parameters({**kept, **given})
+    return header.model_copy(update=update).with_parameters(changes.applied_to(header.request_parameters))
 
 
 def live_texts(name: str, header: AgentHeader, specs: Iterable[ToolSpec]) -> dict[str, Any]:

@@ -118,9 +118,7 @@ def _asked(recording: Recording, at: int) -> LlmRequested:
 
 def _whole(request: Request, rebinding: Rebinding, changes: Overrides) -> Request:
     """Return the request with its parameters changed and nothing redacted."""
-    given = changes.merged_parameters
-    kept = {name: value for name, value in request.parameters.items() if name not in given}
-    parameters = kept | {name: value for name, value in given.items() if value is not None}
+    parameters = changes.applied_to(request.parameters)
     messages = tuple(map(rebinding.restored_model, request.messages))
     require_parameters(parameters)
     require_whole(

@@ -204,6 +204,12 @@ class AgentOverrides(_Strict):
         """The parameters to set, including the temperature. A value of None removes the parameter."""
         return {**self.parameters, **({} if self.temperature is None else {"temperature": self.temperature})}
 
+    def applied_to(self, parameters: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        """Return request parameters as they are after the changes."""
+        changed = self.merged_parameters
+        kept = {name: value for name, value in parameters.items() if name not in changed}
+        return kept | {name: value for name, value in changed.items() if value is not None}
+
 
 class Changes(TypedDict, total=False):
     """The fields of `Overrides`, in all the forms that it accepts."""

@@ -1,0 +1,334 @@
+"""The world of a fork: a recording up to a turn, and from that turn on a replay of it.
+
+Until the turn everything is frozen: the model gives its recorded answers, and each event has to recur. At the first request or
+event of the turn the world becomes that of a replay, with its overrides, and not before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, cast
+
+from playhead.agent.toolset import address_of
+from playhead.errors import DivergedError, UnrecordedCallError
+from playhead.kernel.agent_tool import AgentTool, prices_of
+from playhead.kernel.execution import SEED
+from playhead.kernel.guards import own_guards
+from playhead.kernel.prompts import system_prompt
+from playhead.kernel.session import Hooks
+from playhead.replay.divergence import divergences_of
+from playhead.replay.engine import ReplayTool, ReplayWorld
+from playhead.replay.frozen import FrozenTool, FrozenWorld, as_declared
+from playhead.replay.overrides import changed_tools
+from playhead.replay.reproduction import Follower
+from playhead.trace.events import ToolCallCompleted
+from playhead.trace.types import Completion, FallbackInfo, Message, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
+
+    from playhead.compose.harness import Harness
+    from playhead.kernel.models.base import Model
+    from playhead.kernel.outcome import Outcome
+    from playhead.kernel.session import Guard, Session, Tool, ToolContext
+    from playhead.replay.frozen import FrozenModel
+    from playhead.replay.plan import Plan
+    from playhead.trace.line import Record
+    from playhead.trace.types import AgentHeader, Prices, ToolSpec
+    from playhead.trace.values import JsonValue
+
+
+@dataclass(frozen=True)
+class Fork:
+    """Where a run is forked, and what is changed there."""
+
+    at: int
+    """The first turn of the root that is not frozen, from 0."""
+    cut: int
+    """`seq` of the first event of this turn."""
+    answer: Completion | None
+    """What the model answers to the first request of the turn, instead of being asked."""
+    edits: Mapping[int, str]
+    """New texts of messages that stand before the turn, by the message's id."""
+    is_recorded: bool
+    """Whether the recorded answers are served from the turn on, too."""
+
+
+class ForkWorld(ReplayWorld):
+    """Serves a recording as it was up to a turn, and then to a replay."""
+
+    mode = "fork"
+
+    def __init__(self, plan: Plan, fork: Fork, said: dict[str, JsonValue]) -> None:
+        """Serve a recording. `said` is what the run's header says of the changes."""
+        super().__init__(plan)
+        self.changes = said
+        self.is_live = False
+        """Whether the turn has begun."""
+        self.at = fork
+        whole = plan.recording
+        before = replace(whole, records=tuple(record for record in whole.records if record.seq < fork.cut))
+        restored = plan.rebinding.restored_recording
+        self.before, self._whole = (
+            FrozenWorld(restored(each), tools_from_code=plan.agent is not None) for each in (before, whole)
+        )
+        self._prefix = Follower(before, self.before.races, open_ended=True)
+        self._same = Follower(whole, self._whole.races, open_ended=True)
+        self._known = {
+            (name, each.requested.request) for name, owner in before.owners.items() for each in owner.exchanges
+        }
+        self.first_request = 1 + max((number for owner, number in self._known if owner == "root"), default=-1)
+        """The root's first request that is not frozen."""
+        self._models: dict[tuple[bool, str], FrozenModel] = {}
+        self._root: tuple[Session, Sequence[Callable[[Session], Guard]]] | None = None
+        self._error: DivergedError | None = None
+        self._prices: Prices | None = None
+        self._unused: set[int | None] = {*fork.edits, *([] if plan.overrides.system_prompt is None else [None])}
+        self.answers.results, self.answers.on_missing = (), "strict"
+
+    @cached_property
+    def _prompts(self) -> tuple[str, str] | None:
+        """The recorded system message and the new one; None if it does not change."""
+        plan = self._plan
+        if plan.overrides.system_prompt is None:
+            return None
+        specs = self.specs("root", {} if plan.agent is None else plan.agent.tools)
+        has_tools = any(spec.kind != "meta" for spec in specs)
+        headers = plan.cast.root_header, plan.header
+        return system_prompt(headers[0], has_tools=has_tools), system_prompt(headers[1], has_tools=has_tools)
+
+    async def header(self) -> AgentHeader:
+        """Return the recorded header; that of the replay holds from the turn on."""
+        self._prices = await prices_of(self._plan.cast.root_model)
+        return as_declared(self._plan.cast.root_header, self._plan.recording.header.agent)
+
+    def hear(self, record: Record) -> None:
+        """Compare an event with the recorded one; the first of the turn makes the world that of a replay."""
+        self._prefix(record)
+        self._same(record)
+        if record.owner == "root" and record.iteration == self.at.at:
+            self.take_over()
+
+    def take_over(self) -> None:
+        """Begin the replay, if everything before it has recurred."""
+        if self.is_live or self._root is None:
+            return
+        self.is_live = True
+        plan, (session, makers) = self._plan, self._root
+        found = next(iter(divergences_of(self._prefix.comparison, cut_short=True)), None)
+        if found is not None or self._prefix.error is not None:
+            what = self._prefix.error if found is None else f"{found.owner}, {found.where}: {found.what}"
+            self._error = DivergedError(f"the events before turn {self.at.at} do not come again: {what}")
+            return
+        self.answers.results, self.answers.on_missing = plan.overrides.of_calls, plan.on_missing
+        model = plan.cast.root_model
+        if not self.at.is_recorded:
+            session.fall_back(FallbackInfo(model=model.name, address=address_of(model), prices=self._prices))
+            session.model.answer_with(session.model.adapter, [])
+        session.declare(max_iterations=plan.header.max_iterations)
+        for name in [name for name, patch in plan.overrides.tools.items() if patch is None and name in session.toolset]:
+            del session.toolset[name]
+        session.gate.post(ReplayWorld.guards_for(self, session, makers))
+        for record in self.before.recording.records:
+            if record.owner == "root" and isinstance(record.event, ToolCallCompleted):
+                for guard in session.gate.guards:
+                    guard.recall(session, record.event, None)
+        for guard in own_guards(session):
+            guard.start()
+
+    def stopped(self, why: str | None) -> str | None:
+        """Return why nothing can be said, once the run has ended."""
+        for number in self._unused if self.is_live else ():
+            what = "system_prompt" if number is None else f"the edit of message {number}"
+            self.notes.append(f"{what} was not used: no request from turn {self.at.at} on holds the recorded text")
+        if self._error is None and not self.is_live:
+            return f"the run ended before turn {self.at.at}{f': {why}' if why else ''}"
+        return why if self._error is None else str(self._error)
+
+    # --- the ports ----------------------------------------------------------------------------------------------------
+
+    @property
+    def frozen(self) -> FrozenWorld | None:
+        """What answers models at this moment; None if they are live."""
+        if not self.is_live:
+            return self.before
+        return self._whole if self.at.is_recorded else None
+
+    def model_for(self, owner: str, model: Model) -> Model:
+        """Return the recorded answers before the turn, and the live model after it."""
+        return GivenModel(model.name, partial(self.complete, owner, model))
+
+    def fallbacks_for(
+        self, owner: str, infos: Sequence[FallbackInfo], models: Sequence[Model]
+    ) -> list[tuple[FallbackInfo, Model]]:
+        """Return the recorded answers of fallback models; a live model has no fallback."""
+        if self.frozen is None:
+            return super().fallbacks_for(owner, infos, models)
+        return [(info, self.model_for(owner, unasked(info.model))) for info in infos]
+
+    def given(self, owner: str) -> Harness | None:
+        """Return the hooks and killswitches that the overrides give an agent, from the turn on."""
+        return super().given(owner) if self.is_live else None
+
+    def hooks_for(self, session: Session, hooks: Hooks | None) -> Hooks | None:
+        """Return the hooks of a replay; those of the root also change its requests from the turn on."""
+        is_frozen = not (self.is_live or self._has_code)
+        found = self.before.hooks_for(session, hooks) if is_frozen else super().hooks_for(session, hooks)
+        return cast("Hooks", ForkHooks(self, found or Hooks())) if session.owner == "root" else found
+
+    def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:
+        """Return the recorded effects of killswitches before the turn."""
+        if session.owner == "root":
+            self._root = session, makers
+        return super().guards_for(session, makers) if self.is_live else self.before.guards_for(session, ())
+
+    def offered(self, owner: str, tools: Mapping[str, Tool]) -> list[ToolSpec]:
+        """Return the recorded tools of what began before the turn: the requests after it have the changed ones."""
+        is_changed = self.is_live and owner != "root"
+        return super().offered(owner, tools) if is_changed else self.specs(owner, tools)
+
+    def _tool(self, spec: ToolSpec, given: Tool | None) -> Tool:
+        return super()._tool(spec, given) if spec.kind == "meta" else ForkTool(self, spec, given)
+
+    async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:
+        """Return the recorded answer to a question before the turn, whatever a replay knows of its call."""
+        answers = self._facts[owner, name, key]
+        if self.is_live or name == SEED or not answers:
+            return await super().fact(owner, name, key, answer)
+        return answers.popleft()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait, unless the wait is in the recording."""
+        if self.is_live:
+            await super().sleep(seconds)
+
+    async def complete(self, owner: str, live: Model, request: Request) -> Completion:
+        """Return the answer to a request: the recorded one, the caller's, or the live model's.
+
+        Raises:
+            DivergedError, UnrecordedCallError: the events before the turn have not recurred, or there is no recorded answer.
+        """
+        if self._error is not None:
+            raise self._error
+        if (owner, request.number) in self._known:
+            return await self._recorded(owner, request)
+        if owner == "root" and request.number == self.first_request and self.at.answer is not None:
+            return self.at.answer
+        if self.is_live and not self.at.is_recorded:
+            return await live.complete(request)
+        if not self.is_live or self._same.error is not None or self._same.comparison.first is not None:
+            raise UnrecordedCallError(
+                f"{owner} asks the model what it was not asked in the recording, so there is no recorded answer; "
+                "name the model that is to answer from there on (model=, --model)"
+            )
+        return await self._recorded(owner, request)
+
+    async def _recorded(self, owner: str, request: Request) -> Completion:
+        world = self._whole if self.is_live else self.before
+        model = self._models.setdefault((self.is_live, owner), world.answers_of(owner, request.model))
+        return await model.complete(request)
+
+    def changed(self, request: Request) -> Request:
+        """Return a request of the root as the overrides and edits change it."""
+        plan = self._plan
+        model = request.model if self.at.is_recorded else plan.cast.root_model.name
+        parameters = plan.overrides.applied_to(request.parameters)
+        messages = tuple(map(self._edited, request.messages))
+        same = all(one is other for one, other in zip(messages, request.messages, strict=True))
+        tools = tuple(changed_tools(plan.overrides, request.tools)) if plan.overrides.tools else request.tools
+        return replace(
+            request, model=model, parameters=parameters, tools=tools, messages=request.messages if same else messages
+        )
+
+    def _edited(self, message: Message) -> Message:
+        """Return a message with its new text, or with the new system prompt in place of the recorded one."""
+        text = self.at.edits.get(message.id)
+        if text is not None:
+            self._unused.discard(message.id)
+            return message.model_copy(update={"content": text})
+        if self._prompts is None or message.role != "system" or not isinstance(message.content, str):
+            return message
+        old, new = self._prompts
+        if old not in message.content:
+            return message
+        self._unused.discard(None)
+        return message.model_copy(update={"content": message.content.replace(old, new)})
+
+
+class GivenModel:
+    """A model whose requests a function answers."""
+
+    secrets: Mapping[str, str] = {}
+
+    def __init__(self, name: str, complete: Callable[[Request], Coroutine[Any, Any, Completion]]) -> None:
+        self.name = name
+        self._complete = complete
+
+    async def prices(self) -> None:
+        """Return no prices."""
+
+    async def complete(self, request: Request) -> Completion:
+        """Return the function's answer."""
+        return await self._complete(request)
+
+
+class ForkTool(ReplayTool):
+    """A tool of a fork: an agent that was entered before the turn is frozen."""
+
+    _world: ForkWorld
+
+    async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
+        """Return the chosen answer, or enter the agent, frozen or live."""
+        frozen = self._world.frozen
+        if self.spec.kind != "agent" or frozen is None or context.child_owner not in frozen.recording.owners:
+            for event in [] if self._world.is_live else self._world.before.inside(context.child_owner):
+                context.session.bill(event)
+            return await super().run(arguments, context)
+        self._world.answers.decided(context.owner, context.call_id)
+        started, code = frozen.recording.owners[context.child_owner].started, self._given
+        if isinstance(code, AgentTool) and started is not None and frozen.enters(context.child_owner):  # with its hooks
+            header = as_declared(code.header, started.agent)
+            model = frozen.answers_of(context.child_owner, header.model)
+            return await AgentTool(header, model, code.tools, hooks=code.hooks, guards=code.guards).run(
+                arguments, context
+            )
+        return await FrozenTool(frozen, self.spec, self._given).run(arguments, context)
+
+
+class ForkHooks:
+    """The root's hooks, from the turn on those of the overrides, and after them the changes of its requests."""
+
+    def __init__(self, world: ForkWorld, inner: Hooks) -> None:
+        self._world = world
+        self._before = inner
+
+    @property
+    def _inner(self) -> Hooks:
+        given = self._world.given("root")
+        return self._before if given is None else given.hooks() or Hooks()
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a method of `Hooks`
+        """Return a method of the hooks that hold now."""
+        return getattr(self._inner, name)
+
+    def wants(self, tag: str) -> bool:
+        """Return whether a hook is registered, or requests are changed."""
+        return tag == "llm.request" or self._inner.wants(tag)
+
+    async def offer(self, session: Session, tag: str, payload: Any, key: str, details: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as in `Hooks`
+        """Return the payload as the inner hooks changed it; a request of the turn or a later one as the fork changes it."""
+        if tag == "llm.request" and int(key) >= self._world.first_request:
+            self._world.take_over()
+        if self._inner.wants(tag):
+            payload = await self._inner.offer(session, tag, payload, key, details)
+        return self._world.changed(payload) if self._world.is_live and isinstance(payload, Request) else payload
+
+
+def unasked(name: str) -> GivenModel:
+    """Return what takes the place of a recorded model: it is never asked."""
+
+    async def refuse(request: Request) -> Completion:
+        raise UnrecordedCallError(f"the recording has no answer of {name} to request {request.number}")
+
+    return GivenModel(name, refuse)
