@@ -6,6 +6,7 @@ import compileall
 import gc
 import os
 import signal
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,11 @@ from tests.proving import PROVE
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+
+# The plugin is there by its entry point, except in a checkout that was installed before there was one.
+pytest_plugins = ["pytester"]
+if not entry_points(group="pytest11", name="playhead"):
+    pytest_plugins += ["playhead.replay.pytest_plugin"]
 
 if (
     signal.getsignal(signal.SIGINT) is signal.SIG_IGN

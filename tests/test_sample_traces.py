@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import jsonlines
 import pytest
 
 from playhead.diagnose.integrity import check_trace
-from playhead.replay import load_recording, reproduce
+from playhead.replay import load_recording
+
+if TYPE_CHECKING:
+    from playhead.replay.pytest_plugin import PlayheadRun
 
 FOLDER = Path(__file__).parents[1] / "traces"
 SAMPLES = sorted(FOLDER.glob("*.jsonl"))
@@ -31,9 +35,11 @@ def test_it_is_whole_and_unchanged(path: Path) -> None:
         assert [line["seq"] for line in lines] == list(range(len(load_recording(path).records)))
 
 
-@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
-async def test_the_code_still_does_what_was_recorded(path: Path) -> None:
+@pytest.mark.parametrize(
+    "name", [pytest.param(path.stem, marks=pytest.mark.playhead(f"traces/{path.name}")) for path in SAMPLES]
+)
+def test_the_code_still_does_what_was_recorded(name: str, playhead_run: PlayheadRun) -> None:
     """Every event of a run of a real model comes out the same, without that model."""
-    outcome = await reproduce(load_recording(path))
-    assert outcome.divergences == ()
-    assert (outcome.identical, outcome.status, outcome.cut_short) == (True, "closed", False)
+    ending = playhead_run.recording.ending
+    assert ending is not None
+    assert playhead_run() == ending.output, name
