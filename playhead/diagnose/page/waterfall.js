@@ -37,13 +37,15 @@ class Waterfall {
 
   row(call) {
     const part = (ms) => `${((ms / this.total) * 100).toFixed(3)}%`;
-    const said = call.kind === "model" ? this.answer(call) : this.outcome(call);
+    const asked = call.kind === "tool" ? signature(call.event.data.args) : "";
+    const answered = call.end ? this.outcome(call) : "";
     const findings = [call.event, call.end].flatMap((event) => this.run.findingsAt.get(event?.seq) ?? []);
     const row = h(
       "a",
-      { class: `row${call.end ? "" : " open"}`, href: `#e${call.event.seq}`, "data-tone": this.run.tone(call), title: said.slice(0, 400) },
+      { class: `row${call.end ? "" : " open"}`, href: `#e${call.event.seq}`, "data-tone": this.run.tone(call), title: `${asked} → ${answered}`.slice(0, 400) },
       h("span", { class: "name", "--depth": call.owner.split("/").length - 1 }, nameOfCall(call)),
-      h("span", { class: "said" }, said.slice(0, 200)),
+      asked && h("span", { class: "asked" }, asked.slice(0, 200)),
+      h("span", { class: "said" }, asked && call.end ? "→ " : "", answered.slice(0, 200)),
       findings.some(({ severity }) => severity !== "info") && h("span", { class: "sign", title: "among the findings" }, "⚑"),
       h("span", { class: "took" }, time(call.took)),
       h("i", { "--at": part(call.at), "--took": part(call.took ?? this.total - call.at) }),
@@ -52,13 +54,11 @@ class Waterfall {
     return row;
   }
 
-  answer({ end }) {
-    if (!end || end.data.error) return end ? errorOf(end.data) : "";
-    return saidBy(end.data) || `calls ${(end.data.tool_calls ?? []).map((call) => call.name).join(", ")}`;
-  }
-
-  outcome({ event, end }) {
-    const result = !end ? "" : end.data.ok ? readable(end.data.result ?? null) : errorOf(end.data);
-    return `${signature(event.data.args)}${end ? " → " : ""}${result.replaceAll("\n", " ")}`;
+  /** Return a result, an answer or an error on one line. */
+  outcome({ kind, end }) {
+    if (end.data.error) return errorOf(end.data);
+    if (kind === "model") return saidBy(end.data) || `calls ${(end.data.tool_calls ?? []).map((call) => call.name).join(", ")}`;
+    const result = end.data.result ?? null;
+    return typeof result === "string" ? result : JSON.stringify(result);
   }
 }
