@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.diagnose.parts import short
 from playhead.diagnose.report_page import render
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from playhead.diagnose.run_summary import RunSummary
 
@@ -25,6 +26,7 @@ def render_many(
     runs: Iterable[RunSummary],
     *,
     verdict: dict[str, Any] | None = None,
+    labels: Mapping[str, str] = MappingProxyType({}),
     fields: Sequence[dict[str, str]] = (),
     served: bool = False,
 ) -> str:
@@ -34,13 +36,15 @@ def render_many(
         runs: what the table shows.
         verdict: if they are replays with one change, the verdict: its `word`, its `sections` (`title`, `rows`, `table`), and
             for each measure the `difference` and the limits `low` and `high` of its interval, as `effects`.
+        labels: what else to say of a run, by its id.
         fields: the conditions that a served page offers: `name`, `value`, `hint` (empty for a switch) and `meaning`.
         served: whether a server answers the page, which links to the page of each run then.
 
     Raises:
         MissingDependencyError: the extra `report` is not installed.
     """
-    content = {"runs": list(map(_row, runs)), "fields": list(fields), "verdict": verdict}
+    rows = [_row(run) | {"label": labels.get(run.run_id, "")} for run in runs]
+    content = {"runs": rows, "fields": list(fields), "verdict": verdict}
     return render("many.html", ("dom", "keys", "live", "many"), content, served=served)
 
 

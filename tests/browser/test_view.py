@@ -51,12 +51,11 @@ def test_many_runs_sort_and_filter(opened: Opened, tmp_path: Path):
     assert tasks(page) == ["dead", "listed", "broken", "late", "split", "later", "paid"]
     assert page.locator(".figures dd").first.inner_text() == "4 of 7"
     assert page.locator(".endings button").all_inner_texts() == ["4 answered", "1 stopped", "1 failed", "1 interrupted"]
-    page.locator("th button", has_text="cost").click()
-    assert tasks(page)[:2] == ["broken", "later"]
-    page.locator("th button", has_text="cost").click()
-    assert tasks(page)[-2:] == ["later", "broken"]
-    page.locator(".endings button", has_text="stopped").click()
-    page.locator(".endings button", has_text="failed").click()
+    for ends in (["broken", "later"], ["dead", "split"]):  # what is not known counts as least
+        page.locator("th button", has_text="cost").click()
+        assert sorted(tasks(page)[:2]) == ends
+    for ending in ("stopped", "failed"):
+        page.locator(".endings button", has_text=ending).click()
     assert (tasks(page), page.locator(".bar .id").inner_text()) == (["late", "broken"], "2 of 7 runs")
     page.keyboard.press("/")
     page.keyboard.type("guide")
@@ -79,14 +78,14 @@ def test_hostile_runs(opened: Opened, tmp_path: Path):
 
 def test_two_hundred_runs_open_at_once(opened: Opened):
     """The page of 200 runs, read and shown, takes at most two seconds."""
-    path = Path("run.jsonl")
-    known: dict[str, Any] = {"agent": "clerk", "model": "x/y", "task": "Pay the bill.", "status": "done"}
-    runs = [
-        RunSummary(
-            f"run{number}", path, 10**15 + number, **known, duration_ms=1.0 + number, total_tokens=9, cost_usd=0.1
-        )
-        for number in range(200)
-    ]
+    known: dict[str, Any] = {
+        "agent": "clerk",
+        "model": "x/y",
+        "task": "Pay the bill.",
+        "status": "done",
+        "cost_usd": 0.1,
+    }
+    runs = [RunSummary(f"run{n}", Path("run.jsonl"), 10**15 + n, duration_ms=1.0 + n, **known) for n in range(200)]
     began = time.perf_counter()
     page = opened(render_many(runs))
     assert page.locator(".runs tbody tr").count() == 200

@@ -23,7 +23,7 @@ listen();
 
 /** Return what a run is found by. */
 function wordsOf(run) {
-  return [run.run_id, run.agent, run.model, run.task, run.ending, run.terminated_by, run.output].join(" ").toLowerCase();
+  return [run.label, run.run_id, run.agent, run.model, run.task, run.ending, run.terminated_by, run.output].join(" ").toLowerCase();
 }
 
 function atLeast(value, unknown, format) {
@@ -199,7 +199,7 @@ function row(run) {
       { class: "what" },
       isServed ? h("a", { href: address }, task) : h("span", {}, task),
       run.output && h("small", { class: "output", title: run.output.slice(0, 2000) }, run.output.slice(0, 300)),
-      h("small", {}, [run.agent, run.model, run.run_id].filter(Boolean).join(" · "), versus && " · ", versus),
+      h("small", {}, [run.label, run.agent, run.model, run.run_id].filter(Boolean).join(" · "), versus && " · ", versus),
     ),
     h("td", {}, run.started_us ? moment(run.started_us, "short") : "?"),
     Object.values(NUMBERS).map(({ text }) => h("td", {}, text(run))),
