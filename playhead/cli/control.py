@@ -5,9 +5,10 @@ from __future__ import annotations
 import getpass
 import os
 import time
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import psutil
@@ -73,39 +74,6 @@ def user() -> str:
 # --- kill -------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Kill:
-    """The outcome of a request to end a run."""
-
-    run_id: str
-    how: Literal["closed", "vanished", "killed", "asked"]
-    """`closed`: it ended itself and its trace is whole; `vanished`: it is over, and its trace has no end; `killed`: its
-    process got SIGKILL; `asked`: it is still running."""
-    terminated_by: str | None
-    """The reason code of its end, when it closed its trace."""
-    seconds: float
-    """From the request to the end."""
-    pid: int
-    """Its process."""
-    also: tuple[str, ...]
-    """Other runs of its process, in any folder; with `killed` they ended too."""
-
-    def lines(self) -> Iterator[Line]:
-        """Yield how the run ended, and what ended with it."""
-        trace = f"is closed, terminated_by {self.terminated_by}" if self.terminated_by else "ends open"
-        how = {
-            "closed": f"closed by itself, terminated_by {self.terminated_by}; its process was left alone",
-            "vanished": "its process ended it; the trace has no end, and `playhead check` says what of it is sound",
-            "killed": f"its process {self.pid} was killed (SIGKILL); the trace {trace}, and `playhead check` says so",
-            "asked": f"it has not stopped; --process kills its whole process {self.pid} (SIGKILL)",
-        }[self.how]
-        word = ("still running: ", "bold yellow") if self.how == "asked" else ("ended: ", "bold green")
-        yield Line(word, f"{self.run_id}, {self.seconds:.2f} s after it was asked: {how}", whole=True)
-        if self.also:
-            what = "also ended" if self.how == "killed" else "it runs these too, and they would end with it"
-            yield Line((f"{what}: ", "bold red"), ", ".join(self.also), whole=True)
-
-
 @options.command("kill")
 @options.run_argument()
 @click.option("--why", metavar="TEXT", help="The reason, recorded in the trace.")
@@ -132,47 +100,61 @@ def kill(  # noqa: PLR0913 - the options
       2  the command line is wrong
       3  there is no such run, or its file cannot be read
     """
-    path = open_store(trace_dir).resolve(run)
-    outcome = _end(path, reach(path, "nothing to kill"), why or f"`playhead kill` by {user()}", grace, kills=kills)
-    tell({**asdict(outcome), "trace_path": str(path)}, *outcome.lines(), as_json=as_json)
-    return exits.FAILED if outcome.how == "asked" else exits.OK
+    path, began = open_store(trace_dir).resolve(run), time.monotonic()
+    control = reach(path, "nothing to kill")
+    with suppress(FileNotFoundError):  # it has just ended
+        control.request_kill(why or f"`playhead kill` by {user()}")
+    is_over = _is_over(path, control, grace)
+    others = [] if is_over else runs_beside(control)
+    is_killed = kills and not is_over and _kill_process_of(path, control, others, grace)
+    found = summarise(path)
+    is_closed = found.status in ENDED
+    how = "killed" if is_killed else "closed" if is_closed else "vanished" if is_over or kills else "asked"
+    outcome = {
+        "run_id": control.run_id,
+        "how": how,
+        "terminated_by": found.terminated_by if is_closed else None,
+        "seconds": round(time.monotonic() - began, 3),
+        "pid": control.process.pid,
+        "also": [each.run_id for each in others],
+        "trace_path": str(path),
+    }
+    tell(outcome, *_kill_rows(outcome), as_json=as_json)
+    return exits.FAILED if how == "asked" else exits.OK
 
 
-def _end(path: Path, control: Control, why: str, grace_s: float, *, kills: bool) -> Kill:
-    """Ask the run to end; `kills` ends its process when it does not.
+def _kill_rows(outcome: dict[str, Any]) -> Iterator[Line]:
+    """Yield how the run ended, and what ended with it."""
+    how, pid, ended_by = outcome["how"], outcome["pid"], outcome["terminated_by"]
+    what = {
+        "closed": f"closed by itself, terminated_by {ended_by}; its process was left alone",
+        "vanished": "its process ended it; the trace has no end, and `playhead check` says what of it is sound",
+        "killed": f"its process {pid} was killed (SIGKILL), and `playhead check` says how its trace ends",
+        "asked": f"it has not stopped; --process kills its whole process {pid} (SIGKILL)",
+    }[how]
+    word = ("still running: ", "bold yellow") if how == "asked" else ("ended: ", "bold green")
+    yield Line(word, f"{outcome['run_id']}, {outcome['seconds']:.2f} s after it was asked: {what}", whole=True)
+    if outcome["also"]:
+        with_it = "also ended" if how == "killed" else "it runs these too, and they would end with it"
+        yield Line((f"{with_it}: ", "bold red"), ", ".join(outcome["also"]), whole=True)
+
+
+def _kill_process_of(path: Path, control: Control, others: list[Control], grace_s: float) -> bool:
+    """Kill the process of a run; return False if the run ended meanwhile.
 
     Raises:
-        PlayheadError: it is still running, and its process is not killed, because it may be another one.
+        PlayheadError: it is not killed, because it may be another process.
     """
-    began = time.monotonic()
-
-    def outcome(how: Literal["vanished", "killed", "asked"], *also: str) -> Kill:
-        run, took = summarise(path), round(time.monotonic() - began, 3)
-        closed = run.status in ENDED
-        by = run.terminated_by if closed else None
-        return Kill(
-            control.run_id, "closed" if closed and how != "killed" else how, by, took, control.process.pid, also
-        )
-
-    try:
-        control.request_kill(why)
-    except FileNotFoundError:  # it has just ended
-        return outcome("vanished")
-    if _is_over(path, control, grace_s):
-        return outcome("vanished")
-    others = runs_beside(control)
-    names = tuple(each.run_id for each in others)
-    if not kills:
-        return outcome("asked", *names)
-    if names:
-        note(f"killing its process {control.process.pid}, and with it the other runs in it: {', '.join(names)}")
+    if others:
+        names = ", ".join(each.run_id for each in others)
+        note(f"killing its process {control.process.pid}, and with it the other runs in it: {names}")
     why_not = kill_process(control)
     if why_not is None:
         for each in (control, *others):
             remove_leftover(each.folder)
-        return outcome("killed", *names)
+        return True
     if _is_over(path, control, 0):
-        return outcome("vanished")
+        return False
     raise PlayheadError(
         f"run {control.run_id} was asked to end and has not within {grace_s:g} s; its process is not killed: {why_not}"
     )

@@ -56,7 +56,7 @@ def test_a_run_that_does_not(folder: Path):
     ended, also = result.stdout.splitlines()
     assert ended.startswith("ended: mine, 0.")
     assert ended.endswith(
-        f": its process {process.pid} was killed (SIGKILL); the trace ends open, and `playhead check` says so"
+        f": its process {process.pid} was killed (SIGKILL), and `playhead check` says how its trace ends"
     )
     assert also == "also ended: beside, elsewhere"
     assert check_trace(folder / "mine.jsonl").verdict == "open"
@@ -176,7 +176,7 @@ print(agent.run_sync("go", run_id="mine").terminated_by, flush=True)
     [
         ("model", "closed by itself, terminated_by kill; its process was left alone"),
         ("sleeps", "closed by itself, terminated_by kill; its process was left alone"),
-        ("holds", "was killed (SIGKILL); the trace ends open, and `playhead check` says so"),
+        ("holds", "was killed (SIGKILL), and `playhead check` says how its trace ends"),
     ],
 )
 def test_a_real_run_that_hangs(folder: Path, hung: str, how: str):
