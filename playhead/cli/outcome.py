@@ -33,6 +33,11 @@ RUNGS: Final = {
 """What each rung means, from the surest to the least sure."""
 BROKEN: Final = ("llm_error", "error", "trace_error", "cancelled")
 """Endings of a replay that is no answer to what was asked."""
+MEANINGS: Final = {
+    "same": "the same answer, the same calls, as many turns",
+    "changed": "another answer, other calls, or more or fewer turns",
+}
+"""What a verdict says of the replay."""
 STYLES: Final = {"same": "bold green", "changed": "bold yellow", "inconclusive": "bold red"}
 """How a verdict looks."""
 LONGEST: Final = 240
@@ -132,9 +137,11 @@ def replay_rows(original: Recording, outcome: ReplayResult, min_grounded: float,
             yield Line((" " * LEFT, ""), (f"{outcome.rungs[rung]:>4}  ", ""), (f"{rung}: ", "bold"), meaning)
     for note in outcome.notes:
         yield from _row(width, "note", note)
-    yield from _row(
-        width, "verdict", f"{outcome.verdict}: {_meaning(original, outcome, min_grounded)}", STYLES[outcome.verdict]
-    )
+    if original.status != "closed":
+        yield from _row(width, "note", f"the recording is {original.status}, so what would be the same is not known")
+    doubt = f"nothing can be concluded, as the lines above say; --min-grounded asks for {min_grounded:.0%}"
+    meaning = MEANINGS.get(outcome.verdict, doubt)
+    yield from _row(width, "verdict", f"{outcome.verdict}: {meaning}", STYLES[outcome.verdict])
     path = "none" if outcome.run.trace_path is None else str(outcome.run.trace_path)
     yield Line(("trace".ljust(LEFT), "dim"), path, whole=True)  # to be copied
 
@@ -147,21 +154,3 @@ def _results(outcome: ReplayResult) -> str:
     yours = f"; {given:,} yours, which --min-grounded leaves out" if given else ""
     served = counted(sum(outcome.rungs.values()), "tool result")
     return f"{served}, {outcome.grounded:.0%} of the calls grounded in the recording{yours}"
-
-
-def _meaning(original: Recording, outcome: ReplayResult, min_grounded: float) -> str:
-    if outcome.verdict == "same":
-        return "the same answer, the same calls, as many turns"
-    if outcome.verdict == "changed":
-        switched = outcome.diff.original.switches != outcome.diff.replay.switches
-        return (
-            f"{'another switch of strategy, ' if switched else ''}another answer, other calls, or more or fewer turns"
-        )
-    if outcome.stopped is not None:
-        return "the replay did not run to its end"
-    if original.status != "closed":
-        return f"the recording is {original.status}, so what would be the same is not known"
-    if not outcome.rungs.get("override") and (outcome.grounded is None or outcome.grounded >= min_grounded):
-        return "nothing can be concluded: the notes say why"
-    which = "the other results" if outcome.rungs.get("override") else "the results"
-    return f"too few of {which} are recorded ones; --min-grounded asks for {min_grounded:.0%}"
