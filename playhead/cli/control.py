@@ -293,14 +293,12 @@ def deny(*, run: str, call: str, why: str, trace_dir: Path | None, as_json: bool
 
 def _meant(calls: list[Waiting], name: str) -> Waiting:
     """Return the call of this name, or the only one whose name begins so."""
-    named = [(each, {reference(each.pending), f"{each.pending.owner}/{each.pending.call_id}"}) for each in calls]
-    exact = [each for each, known in named if name in known]
-    found = exact or [
-        each for each, known in named if any(one.startswith(name) for one in (each.pending.call_id, *known))
-    ]
+    named = [(each, (reference(each.pending), each.pending.call_id)) for each in calls]
+    found = [each for each, (known, _) in named if known == name]
+    found = found or [each for each, known in named if any(one.startswith(name) for one in known)]
     if not found:
-        known = nearest(name, [reference(each.pending) for each in calls])
-        raise PlayheadError(f"no call {name!r} waits: it has been answered, given up, or never asked.{known}")
+        hint = nearest(name, [reference(each.pending) for each in calls])
+        raise PlayheadError(f"no call {name!r} waits: it has been answered, given up, or never asked.{hint}")
     if len(found) > 1:
         names = ", ".join(reference(each.pending) for each in found)
         raise PlayheadError(f"{len(found)} calls wait that {name!r} may mean; name one: {names}")

@@ -67,11 +67,8 @@ def run(  # noqa: PLR0913 - the options
     model: str,
     tool_names: tuple[str, ...],
     servers: tuple[str, ...],
-    system_prompt: str | None,
     strategy: str,
     settings: tuple[tuple[str, Any], ...],
-    max_iterations: int | None,
-    parameters: dict[str, Any],
     switches: tuple[Any, ...],
     api_base: str | None,
     run_id: str | None,
@@ -79,6 +76,7 @@ def run(  # noqa: PLR0913 - the options
     approve: str | None,
     trace_dir: Path | None,
     as_json: bool,
+    **others: Any,  # noqa: ANN401 - options, named as the agent's
 ) -> int:
     r"""Run an agent on TASK and record everything: every prompt, call, result and stated reason.
 
@@ -113,14 +111,12 @@ def run(  # noqa: PLR0913 - the options
         agent = Agent(
             resolve_model(model, api_base=api_base),
             tools=[*load_tools(tool_names), *open_servers(servers, stack)],
-            system_prompt=system_prompt,
             strategy=make_strategy(strategy, dict(settings)),
-            max_iterations=max_iterations,
-            parameters=parameters,
             compose=[each.block for each in switches],
             context=Context(rationale=not no_rationale),
             approver=approver,
             trace=DEFAULT if trace_dir is None else trace_dir,
+            **others,
         )
         agent.subscribe(None, progress)
         result = agent.run_sync(task, run_id=run_id)
@@ -205,11 +201,9 @@ def resume(  # noqa: PLR0913 - the options
     answers: tuple[tuple[str, str], ...],
     failures: tuple[tuple[str, str], ...],
     absent: tuple[str, ...],
-    rebind: dict[str, str],
-    again: bool,
-    run_id: str | None,
     trace_dir: Path | None,
     as_json: bool,
+    **how: Any,  # noqa: ANN401 - options, named as in Python
 ) -> int:
     """Resume a run that died, or was ended from outside, with its real model and tools.
 
@@ -242,9 +236,7 @@ def resume(  # noqa: PLR0913 - the options
     recording, agent = read_recording(open_store(trace_dir).resolve(run)), load_agent(reference)
     unresolved, progress = _resolutions(recording, answers, failures, absent), Progress()
     with following(progress, trace_dir, as_json=as_json):
-        result = resume_sync(
-            agent, recording, unresolved=unresolved, rebind=rebind, again=again, run_id=run_id, on_record=progress
-        )
+        result = resume_sync(agent, recording, unresolved=unresolved, on_record=progress, **how)
     return _end(result, as_json=as_json)
 
 
