@@ -66,7 +66,7 @@ screenshots: $(DEV) build/phoenix/.installed build/mlflow/.installed  ## take th
 lint: $(DEV)  ## check style, format, types, that imports point one way, and that each room is within its budget
 	$(RUN)ruff check .
 	$(RUN)ruff format --check .
-	$(RUN)mypy $(wildcard playhead tests benchmarks examples traces docs/schemas.py docs/pictures.py)
+	$(RUN)mypy $(wildcard playhead tests benchmarks examples traces docs/commands.py docs/schemas.py docs/pictures.py)
 	$(RUN)lint-imports --no-logo
 	$(RUN)python -m tests.house
 
@@ -88,7 +88,7 @@ reference: $(CORE)  ## write into docs/ what is made of the code: the schemas, a
 	@mv docs/.trace-format.schema.json docs/trace-format.schema.json
 	$(RUN)python docs/schemas.py debrief > docs/.debrief.schema.json
 	@mv docs/.debrief.schema.json docs/debrief.schema.json
-	$(RUN)python -m playhead.cli.reference > docs/.cli.md
+	$(RUN)python docs/commands.py > docs/.cli.md
 	@mv docs/.cli.md docs/cli.md
 
 clean:  ## remove the environment and everything that was built

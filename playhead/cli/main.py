@@ -59,7 +59,7 @@ GROUPS: Final = {
         "sign": "Sign the heads of runs, so that later changes show.",
         "forget": "Erase a value from recorded runs.",
     },
-    ("Set up your shell", "reference"): {
+    ("Set up your shell", "completion"): {
         "completion": "Print the script for shell completion of commands and runs.",
     },
 }
