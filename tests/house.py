@@ -26,7 +26,7 @@ BUDGETS = {
     "cli": 3050,
 }
 ALL_ROOMS, FILES, LONGEST_FILE, PARAMETERS = 36_000, 330, 450, 18
-TEST_LINES, TEST_BYTES, README_LINES = 50_000, 3_000_000, 180
+TEST_LINES, TEST_BYTES, README_LINES, PAGE_LINES = 50_000, 3_000_000, 180, 1500
 ROOT = Path(__file__).parents[1]
 
 
@@ -46,6 +46,12 @@ def code_lines(text: str, tree: ast.AST) -> int:
     """Return how many lines are code."""
     lines = [line.strip() for line in text.splitlines()]
     return max(0, sum(1 for line in lines if line and not line.startswith("#")) - docstring_lines(tree))
+
+
+def page_lines(folder: Path) -> int:
+    """Return how many lines of templates, style and scripts are neither blank nor a comment of their own."""
+    lines = (line.strip() for path in folder.iterdir() for line in path.read_text(encoding="utf-8").splitlines())
+    return sum(1 for line in lines if line and not line.startswith(("//", "/*")))
 
 
 def wide_signatures(path: Path, tree: ast.AST) -> list[str]:
@@ -81,6 +87,7 @@ def main() -> int:
         ("files", files.total(), FILES),
         ("lines of tests", python, TEST_LINES),
         ("bytes of tests", sum(path.stat().st_size for path in tests), TEST_BYTES),
+        ("lines of pages", page_lines(ROOT / "playhead/diagnose/page"), PAGE_LINES),
         ("lines of README", len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()), README_LINES),
     ]
     for name, found, budget in figures:

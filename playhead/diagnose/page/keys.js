@@ -159,21 +159,19 @@ function byId(id) {
 // --- light and dark ----------------------------------------------------------------------------------------------------
 
 function switchTheme() {
-  const isDark = (document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
-  setTheme(isDark ? "light" : "dark");
+  const { dataset } = document.documentElement;
+  const isDark = dataset.theme ? dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  dataset.theme = keep(isDark ? "light" : "dark");
+}
+
+/** Keep a theme, if one is given, and return the kept one. */
+function keep(theme) {
   try {
-    localStorage.setItem("playhead-theme", document.documentElement.dataset.theme);
+    if (theme) localStorage.setItem("playhead-theme", theme);
+    return localStorage.getItem("playhead-theme") ?? "";
   } catch {
-    // A page from disk may not be allowed to keep anything.
+    return theme ?? ""; // a page from disk may not be allowed to keep anything
   }
 }
 
-try {
-  setTheme(localStorage.getItem("playhead-theme"));
-} catch {
-  // The same.
-}
-
-function setTheme(theme) {
-  if (theme) document.documentElement.dataset.theme = theme;
-}
+document.documentElement.dataset.theme = keep();
