@@ -69,10 +69,8 @@ class Cast:
         given = [overrides.model, *(each.model for each in overrides.agents.values())]
         providers = {provider_of(name) for name in given if isinstance(name, str)}
         if len(providers) > 1 and api_base is not None:
-            raise UsageError(
-                f"api_base= is for one provider, and the overrides name models of {', '.join(sorted(providers))}. "
-                "Set each provider's address in the environment, or give models as objects"
-            )
+            named = ", ".join(sorted(providers))
+            raise UsageError(f"api_base= is for one provider, and the overrides name models of {named}. Give objects")
         self._api_base = api_base
         self._own_base = api_base if providers <= {provider_of(self.root_header.model)} else None
         """The address of the root's recorded model."""
@@ -147,11 +145,8 @@ class Cast:
             self._models[name] = _reached(name, self._own_base if name == self.root_header.model else None)
         model = self._models[name]
         if header.address is not None and address_of(model) is None:
-            raise UsageError(
-                f"{name} was reached at {header.address} when this was recorded, and no address was given: its prompts would "
-                f"go to {provider_of(name)}'s own. Pass api_base=, that address or another one, or the model that is to "
-                "answer instead"
-            )
+            why = f"no address was given: its prompts would go to {provider_of(name)}'s own"
+            raise UsageError(f"{name} was reached at {header.address}, and {why}. Pass api_base=, or another model=")
         return model
 
     def _made(self, model: Any) -> Model:  # noqa: ANN401 - checked by `Overrides`
@@ -165,9 +160,8 @@ class Cast:
             if not counts[name]:
                 raise UsageError(f"agents: {where} has no agent {name!r}.{nearest(name, counts)}")
             if counts[name] > 1:
-                raise UsageError(
-                    f"agents: {counts[name]} different agents are called {name!r}; give agent= with the change made"
-                )
+                what = f"{counts[name]} different agents are called {name!r}"
+                raise UsageError(f"agents: {what}; give agent= with the change made")
 
 
 def changed_header(header: AgentHeader, changes: AgentOverrides, model: Model, *, has_tools: bool) -> AgentHeader:
@@ -205,7 +199,5 @@ def _reached(name: str, api_base: str | None) -> Model:
     if provider_of(name) not in NO_ADAPTER:
         with suppress(UnknownModelError):
             return resolve_model(name, api_base=api_base)
-    raise UsageError(
-        f"the recorded model {name!r} is no provider/model: it was an object of a program, or the import of its run does not say "
-        "more. Pass model= (--model), the model that is to answer instead"
-    )
+    why = "it was an object of a program, or the import of its run does not say more"
+    raise UsageError(f"the recorded model {name!r} is no provider/model: {why}. Pass model= (--model)")

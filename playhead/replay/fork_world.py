@@ -218,9 +218,9 @@ class ForkWorld(ReplayWorld):
         if self.is_live and not self.at.is_recorded:
             return await live.complete(request)
         if not self.is_live or self._same.error is not None or self._same.comparison.first is not None:
+            why = "asks the model what it was not asked in the recording"
             raise UnrecordedCallError(
-                f"{owner} asks the model what it was not asked in the recording, so there is no recorded answer; "
-                "name the model that is to answer from there on (model=, --model)"
+                f"{owner} {why}; name the model that is to answer from there on (model=, --model)"
             )
         return await self._recorded(owner, request)
 

@@ -62,17 +62,11 @@ async def fork(
     recording = read_reference(recording) if isinstance(recording, (str, Path)) else recording
     changes = Overrides.of(overrides)
     if changes.task is not None:
-        raise UsageError(
-            "task: the task stands before the turn; edit its message (edit=, --edit), or replay from the start"
-        )
+        raise UsageError("task: it stands before the turn; edit its message (edit=, --edit), or replay from the start")
     if changes.strategy is not None or any(each.strategy is not None for each in changes.agents.values()):
-        raise UsageError(
-            "strategy: the recorded one runs from the start; let it hand over (hooks=, SwitchTo), or replay"
-        )
+        raise UsageError("strategy: the recorded one runs from the start; let it hand over (SwitchTo), or replay")
     if changes.tools and recording.header.agent.tool_format == "text":
-        raise UsageError(
-            "tools: the agent's tools stand in its messages (tool_format), which a fork keeps; replay from the start"
-        )
+        raise UsageError("tools: they stand in the agent's messages (tool_format), which a fork keeps; replay")
     cut = _cut(recording, at)
     if changes.max_iterations is not None and changes.max_iterations <= at:
         raise UsageError(f"max_iterations: turn {at} is the fork's first; it needs {at + 1} or more")
@@ -112,10 +106,8 @@ def _completion(answer: Answer | None) -> Completion | None:
     if isinstance(calls, (list, tuple)) and all(_is_call(each) for each in calls) and not {*answer} - {"text", "calls"}:
         text = answer.get("text", "")
     if not isinstance(text, str):
-        raise UsageError(
-            'answer (--answer): give text, or {"text": …, "calls": [{"tool": NAME, "arguments": {…}}]}, '
-            f"not {answer!r}"
-        )
+        known = 'text, or {"text": …, "calls": [{"tool": NAME, "arguments": {…}}]}'
+        raise UsageError(f"answer (--answer): give {known}, not {answer!r}")
     made = (ToolCall(id="", name=each["tool"], arguments=to_json(each.get("arguments", {}))) for each in calls or ())
     return Completion(text=scrub(text), tool_calls=tuple(made))
 
@@ -131,9 +123,8 @@ def _checked_edits(recording: Recording, cut: int, edit: Mapping[int, str] | Non
     known = {event.id for event in events if isinstance(event, MessageAdded)}
     for number, text in (edit or {}).items():
         if number not in known:
-            raise UsageError(
-                f"edit (--edit): no message {number!r} of the root stands before the turn; there are {min(known)} to {max(known)}"
-            )
+            there = f"there are {min(known)} to {max(known)}"
+            raise UsageError(f"edit (--edit): no message {number!r} of the root stands before the turn; {there}")
         if not isinstance(text, str):
             raise UsageError(f"edit (--edit): the new text of message {number} must be text; it is {text!r}")
     return {number: scrub(text) for number, text in (edit or {}).items()}

@@ -294,9 +294,8 @@ def _checked_changes(recording: Recording, changes: Overrides) -> Overrides:
     }
     for name in changes.agents:
         if name not in programs:
-            raise UsageError(
-                f"agents: the program enters no recorded function {name!r}.{nearest(name, programs)} Agents are changed in code"
-            )
+            hint = f"{nearest(name, programs)} Agents are changed in code"
+            raise UsageError(f"agents: the program enters no recorded function {name!r}.{hint}")
     asked = [each.event for each in recording.records if isinstance(each.event, LlmRequested)]
     known = {each.model.partition("/")[0] for each in asked}
     for model in (changes.model, *(each.model for each in changes.agents.values())):
@@ -304,10 +303,8 @@ def _checked_changes(recording: Recording, changes: Overrides) -> Overrides:
             continue
         provider = model.partition("/")[0] if isinstance(model, str) and "/" in model else None
         if not isinstance(model, str) or (provider is not None and provider not in known):
-            raise UsageError(
-                f"model: the program asks its own clients, of {', '.join(sorted(known)) or 'no known provider'}; "
-                f"it cannot ask {model!r} with them. Name a model of theirs, or change the program's client"
-            )
+            asks = f"the program asks its own clients, of {', '.join(sorted(known)) or 'no known provider'}"
+            raise UsageError(f"model: {asks}; it cannot ask {model!r} with them. Name a model of theirs")
     return changes
 
 

@@ -46,14 +46,12 @@ def arguments_of(recording: Recording, program: Recorded, given: Mapping[str, An
     signature = inspect.signature(program.function, eval_str=True)
     unknown = [name for name in given if name not in signature.parameters]
     if unknown:
-        raise UsageError(
-            f"{program.reference} has no parameter {unknown[0]!r}.{nearest(unknown[0], signature.parameters)}"
-        )
+        hint = nearest(unknown[0], signature.parameters)
+        raise UsageError(f"{program.reference} has no parameter {unknown[0]!r}.{hint}")
     missing = [name for name in settings["not_json"] if name not in given]
     if missing:
-        raise UsageError(
-            f"{', '.join(missing)} of {program.reference} was no JSON, so it is not in the recording: pass args={{…}} (--arg)"
-        )
+        names = ", ".join(missing)
+        raise UsageError(f"{names} of {program.reference} was no JSON, and is not recorded: pass args={{…}} (--arg)")
     hidden = sorted({name for name, value in settings["arguments"].items() if name not in given and markers_in(value)})
     if hidden:
         raise UsageError(f"{', '.join(hidden)} of {program.reference} was redacted: pass args={{…}} (--arg)")
@@ -130,10 +128,6 @@ async def reproduce_program(
         status=recording.status,
         cut_short=world.is_open,
         redacted=recording.header.redacted,
-        not_entered=(),
-        raced=(),
-        changed_sources=(),
-        not_compared=(),
         ambiguous=tuple(world.ambiguous),
         notes=UnmadeCalls(recording.records).notes(),
     )

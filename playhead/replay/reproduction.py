@@ -94,14 +94,14 @@ class Reproduction:
     redacted: bool
     """Whether user-defined redaction rules were applied to the recording, or a divergence holds what was redacted by default.
     If redaction changed a text that Playhead itself writes or reads, the replay differs, which proves nothing."""
-    not_entered: tuple[str, ...]
+    not_entered: tuple[str, ...] = ()
     """Owners that were served as a whole and not compared: tool bodies, and agents that a killswitch ended from outside
     or during parallel calls."""
-    raced: tuple[str, ...]
+    raced: tuple[str, ...] = ()
     """Agents whose ending in this way also ended the run. They are compared up to that point."""
-    changed_sources: tuple[SourceChange, ...]
+    changed_sources: tuple[SourceChange, ...] = ()
     """With `agent=`: code that a reproduction does not run and that differs, or may differ, from the recording."""
-    not_compared: tuple[str, ...]
+    not_compared: tuple[str, ...] = ()
     """What could not be compared: event kinds and fields that this version does not know, and request parameters
     without a fingerprint or with one made with another key."""
     ambiguous: tuple[str, ...] = ()

@@ -94,10 +94,8 @@ def _own_name(wire: WireRequest, model: str) -> str:
     if not slash:
         return model
     if (own := wire.format.provider) != provider:
-        raise UsageError(
-            f"the program speaks {own}'s wire format, so its model cannot become {model!r}; if that server knows it by "
-            f"this name, write '{own}/{model}'"
-        )
+        why = f"the program speaks {own}'s wire format, so its model cannot become {model!r}"
+        raise UsageError(f"{why}; if that server knows it by this name, write '{own}/{model}'")
     return name
 
 

@@ -149,7 +149,7 @@ async def test_what_cannot_be_forked_is_refused(tmp_path: Path) -> None:
         ({"at": True}, "has no turn True"),
         ({"at": 1, "edit": {9: "x"}}, "no message 9 of the root stands before the turn; there are 0 to 3"),
         ({"at": 1, "answer": {"call": "lookup"}}, r'give text, or {"text": …'),
-        ({"at": 1, "task": "Another."}, "the task stands before the turn; edit its message"),
+        ({"at": 1, "task": "Another."}, "task: it stands before the turn; edit its message"),
         ({"at": 1, "agents": {"x": {}}}, 'model="recorded" has only what the recorded agents were answered'),
         ({"at": 1, "max_iterations": 1}, "max_iterations: turn 1 is the fork's first; it needs 2 or more"),
         ({"at": 1, "program": print}, "a run of a recorded function cannot be forked"),
