@@ -299,9 +299,8 @@ def meta_tool(spec: ToolSpec, given: Tool | None) -> Tool:
 
 def inside_bodies(recording: Recording) -> dict[str, str]:
     """Return the owners that are inside the bodies of tools, each with the outermost body that it is in."""
-    bodies = {
-        name: [path for path in lineage(name)[1:] if _is_body(path, recording.owners)] for name in recording.owners
-    }
+    owners = recording.owners
+    bodies = {name: [path for path in lineage(name)[1:] if _is_body(path, owners)] for name in owners}
     return {name: paths[0] for name, paths in bodies.items() if paths}
 
 

@@ -219,9 +219,7 @@ class ForkWorld(ReplayWorld):
             return await live.complete(request)
         if not self.is_live or self._same.error is not None or self._same.comparison.first is not None:
             why = "asks the model what it was not asked in the recording"
-            raise UnrecordedCallError(
-                f"{owner} {why}; name the model that is to answer from there on (model=, --model)"
-            )
+            raise UnrecordedCallError(f"{owner} {why}; name the model that is to answer from there on (model=)")
         return await self._recorded(owner, request)
 
     async def _recorded(self, owner: str, request: Request) -> Completion:
@@ -290,9 +288,8 @@ class ForkTool(ReplayTool):
         if isinstance(code, AgentTool) and started is not None and frozen.enters(context.child_owner):  # with its hooks
             header = as_declared(code.header, started.agent)
             model = frozen.answers_of(context.child_owner, header.model)
-            return await AgentTool(header, model, code.tools, hooks=code.hooks, guards=code.guards).run(
-                arguments, context
-            )
+            entered = AgentTool(header, model, code.tools, hooks=code.hooks, guards=code.guards)
+            return await entered.run(arguments, context)
         return await FrozenTool(frozen, self.spec, self._given).run(arguments, context)
 
 

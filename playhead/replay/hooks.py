@@ -122,9 +122,7 @@ def code_in(owner: OwnerRecording) -> list[str]:
     rebuilt = {hook.name for hook in hooks if is_made_again(hook)}
     able = [hook.name for hook in hooks if hook.role == "on" or (hook.required and hook.role not in REBUILT)]
     effects = (each.event for each in owner.records if isinstance(each.event, EFFECTS))
-    acted = [
-        each.hook for each in effects if each.policy is None and not (isinstance(each, HookFailed) and not each.ends)
-    ]
+    acted = [each.hook for each in effects if each.policy is None and getattr(each, "ends", True)]
     return [name for name in dict.fromkeys([*able, *acted]) if name not in rebuilt]
 
 
@@ -190,9 +188,8 @@ def apply_emission(event: EmissionChanged, payload: Payload) -> Payload:
     try:
         return chokepoint(event.tag).read(payload, event.after)
     except Exception as error:
-        raise NotReplayableError(
-            f"what {event.hook} made of {event.tag} cannot be made again: {type(error).__name__}: {error}"
-        ) from error
+        why = f"{type(error).__name__}: {error}"
+        raise NotReplayableError(f"what {event.hook} made of {event.tag} cannot be made again: {why}") from error
 
 
 def before_of(tag: str, payload: Payload) -> Payload:

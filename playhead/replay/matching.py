@@ -51,9 +51,7 @@ class Match(NamedTuple):
 
 
 NOWHERE: Final = Place((), is_owner=False)
-HIDDEN: Final = (
-    "redaction hides whether its arguments are these: the key of their fingerprints is of another ~/.playhead"
-)
+HIDDEN: Final = "redaction hides whether its arguments are these: their fingerprints are of another ~/.playhead"
 
 
 class Matcher:
@@ -181,9 +179,7 @@ class Matcher:
         if different is not None:
             both = " and ".join(f"{each.owner} (event {each.seq})" for each in (calls[0], different))
             why = f"no recorded agent had its task; {both} made the same call and were answered differently"
-            raise AmbiguousResultError(
-                f"{asked.owner} calls {asked.started.tool}, and {why}. Give it with tool_results="
-            )
+            raise AmbiguousResultError(f"{asked.owner} calls {asked.started.tool}; {why}. Give it with tool_results=")
         return calls[0] if calls else None
 
     def _firsts(self, asked: Call, place: Place, *state: str) -> Iterator[Call]:

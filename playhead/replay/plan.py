@@ -86,9 +86,8 @@ def make_plan(recording: Recording, overrides: Overrides, options: ReplayOptions
     """
     require_options(options, ReplayOptions, "replay")
     agent, read_only = options.get("agent"), checks.listed("read_only", options.get("read_only", ()))
-    on_missing = checked_policy(
-        options.get("on_missing", "strict"), has_code=agent is not None, api_base=options.get("api_base")
-    )
+    policy, api_base = options.get("on_missing", "strict"), options.get("api_base")
+    on_missing = checked_policy(policy, has_code=agent is not None, api_base=api_base)
     rebinding = Rebinding.of(options.get("rebind"))
     require_sound(recording)
     require_no_program(recording)
@@ -196,9 +195,8 @@ def _of_hooks(recording: Recording) -> Iterator[str]:
 
 
 def _of_results(past: Past) -> Iterator[str]:
-    names = sorted(
-        {call.started.tool for call in past.calls if call.completed and any(markers_in(call.completed.result))}
-    )
+    done = ((call.started.tool, call.completed) for call in past.calls if call.completed)
+    names = sorted({name for name, completed in done if any(markers_in(completed.result))})
     if names:
         yield f"recorded results are redacted, and are served so unless rebind= gives the values: {', '.join(names)}"
 

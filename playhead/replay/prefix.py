@@ -138,16 +138,12 @@ def _require_resumable(recording: Recording) -> None:
         raise NotReplayableError(f"{recording.run_id} is a turn of a chat: resume the chat, and send the message again")
     if header.resumed_from is not None and not caught_up(recording):
         before = header.resumed_from
-        raise NotReplayableError(
-            f"{recording.run_id} had not caught up with {before}, which it continues. Resume {before}"
-        )
+        raise NotReplayableError(f"{recording.run_id} had not caught up with {before}. Resume {before}")
     if ending is not None and ending.terminated_by not in FROM_OUTSIDE | AT_A_LIMIT:
         known = ", ".join(sorted(FROM_OUTSIDE | AT_A_LIMIT))
         why = f"it ended by {ending.terminated_by}; a run can be resumed that died, or ended by one of {known}"
         why = "it has its answer" if ending.terminated_by in ANSWERED else why
-        raise NotReplayableError(
-            f"{recording.run_id} is over: {why}. To run it again, use replay, or run the task anew"
-        )
+        raise NotReplayableError(f"{recording.run_id} is over: {why}. Replay it, or run the task anew")
 
 
 def without_end(recording: Recording) -> Iterator[Record]:

@@ -275,16 +275,13 @@ class PrefixWorld(FrozenWorld):
         root, run_id = self._agents["root"].session, self.prefix.recording.run_id
         mark = e.RunResumed(reason=f"caught up with {run_id}; from here on it is live", caught_up_with=run_id)
         if not root.run.recorder.emit(mark, root.owner):
-            raise TraceWriteError(
-                "the trace does not take the event that says from where on this run is live; it stops here"
-            )
+            raise TraceWriteError("the event that says from where on this run is live cannot be written; it stops here")
         for agent in self._agents.values():  # those above come first
             session, fallbacks = agent.session, agent.session.model.fallbacks
             session.gate.post(World.guards_for(self, session, agent.makers))
             adapter, *others = agent.models[-1 - len(fallbacks) :]
-            session.model.answer_with(
-                adapter, [(info, each) for (info, _), each in zip(fallbacks, others, strict=True)]
-            )
+            live = [(info, each) for (info, _), each in zip(fallbacks, others, strict=True)]
+            session.model.answer_with(adapter, live)
             session.toolset.update(agent.tools)
         self._recall()
         for agent in self._agents.values():
@@ -471,6 +468,5 @@ def _end_of(event: e.EventBase) -> tuple[str, Any, Any] | None:
 
 
 def _given_up(call: e.ToolCallStarted) -> e.ToolCallCompleted:
-    return e.ToolCallCompleted(
-        call_id=call.call_id, tool=call.tool, position=call.position, ok=False, ended="cancelled"
-    )
+    known = call.model_dump(include={"call_id", "tool", "position"})
+    return e.ToolCallCompleted(**known, ok=False, ended="cancelled")

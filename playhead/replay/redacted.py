@@ -49,9 +49,8 @@ class Rebinding:
         for name, value in (given or {}).items():
             if not isinstance(value, str) or len(value) < MIN_SECRET:
                 why = "or it could not be kept out of the replay's trace"
-                raise UsageError(
-                    f"rebind: the value of {name!r} must be text of at least {MIN_SECRET} characters, {why}"
-                )
+                what = f"the value of {name!r} must be text of at least {MIN_SECRET} characters"
+                raise UsageError(f"rebind: {what}, {why}")
         return Rebinding(dict(given or {}))
 
     def require_known(self, found: set[str]) -> None:
@@ -102,9 +101,8 @@ def require_whole(fields: Mapping[str, JsonValue], *, other: str = "override the
     if found:
         where = "; ".join(f"{name} ({markers})" for name, markers in found.items())
         give = "Give the value of each [redacted:NAME] with rebind={NAME: …} (--rebind NAME=env:VARIABLE)"
-        raise NotReplayableError(
-            f"the recording is redacted where a live model has to read it: {where}. {give}, or {other}"
-        )
+        what = f"the recording is redacted where a live model has to read it: {where}"
+        raise NotReplayableError(f"{what}. {give}, or {other}")
 
 
 def require_parameters(parameters: Mapping[str, JsonValue], agent: str = "") -> None:
@@ -117,6 +115,5 @@ def require_parameters(parameters: Mapping[str, JsonValue], agent: str = "") -> 
     if missing:
         whose, inside = (f" of {agent}", f" inside agents={{{agent!r}: {{…}}}}") if agent else ("", "")
         give = f"Give them with parameters={{NAME: …}}{inside} (--set NAME=env:VARIABLE); None leaves one out"
-        raise NotReplayableError(
-            f"the recording does not hold the values of these request parameters{whose}: {missing}. {give}"
-        )
+        what = f"the recording does not hold the values of these request parameters{whose}: {missing}"
+        raise NotReplayableError(f"{what}. {give}")

@@ -221,9 +221,7 @@ def require_first(recording: Recording) -> None:
         if header.get("resumed_from") == recording.run_id and _was_live(path):
             why = f"{recording.run_id} has been resumed already, by {path.name}: resume that one if it died"
         elif is_copy and sum(isinstance(item, Record) for item in scan(path)) > len(recording.records):
-            why = (
-                f"{recording.path.name} is not all of {recording.run_id}: {path.name} is the same run, with more lines"
-            )
+            why = f"{recording.path.name} is not all of {recording.run_id}: {path.name} has more lines of it"
         if why is not None:
             raise UsageError(f"{why}. To do a second time what was done, pass again=True (--again)")
 

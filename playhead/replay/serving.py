@@ -169,9 +169,8 @@ class Answers:
         """
         asked = self._asked.get((owner, call_id))
         if asked is not None and asked.serving is None:
-            asked.serving = self._override_of(asked) or (
-                self._entered(asked) if asked.spec.kind == "agent" else self._served(asked)
-            )
+            served = self._entered if asked.spec.kind == "agent" else self._served
+            asked.serving = self._override_of(asked) or served(asked)
         return None if asked is None else asked.serving
 
     async def answer(self, owner: str, call_id: str) -> Outcome:
@@ -218,9 +217,8 @@ class Answers:
             return self._missed(asked, UnrecordedCallError(f"{asked}; the recording holds no run of this agent there"))
         if not place.is_owner:
             self.foreign[asked.spec.name] += 1
-            self._note_diverged(
-                asked, f"{asked}; no recorded agent had this task, so its tools answer as they did for others"
-            )
+            why = "no recorded agent had this task, so its tools answer as they did for others"
+            self._note_diverged(asked, f"{asked}; {why}")
         return Serving("exact", calls[0] if calls else None)
 
     def _override_of(self, asked: Asked) -> Serving | None:

@@ -393,7 +393,7 @@ async def test_a_copy_that_is_not_all_of_the_run(tmp_path: Path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     backup = path.with_name("backup.jsonl")
     backup.write_bytes(b"".join(lines[:-2]))
-    with pytest.raises(UsageError, match=r"backup\.jsonl is not all of whole: whole\.jsonl is the same run, with more"):
+    with pytest.raises(UsageError, match=r"backup\.jsonl is not all of whole: whole\.jsonl has more lines of it"):
         await resume(make(None), backup)
     assert DONE == []
     backup.write_bytes(b"".join(lines))
