@@ -44,8 +44,8 @@ def test_a_replay_whose_original_is_gone(store: Path, replayed: str) -> None:
     assert f"no run 'good' in {store}" in result.stderr
 
 
-def test_a_page_of_a_run_and_of_two(store: Path, home: Path) -> None:
-    """`report` writes the page of a run, or of two side by side; a damaged run exits 1."""
+def test_a_page_of_a_run_of_two_and_of_many(store: Path, home: Path) -> None:
+    """`report` writes the page of a run, of two side by side, or of those that conditions choose; a damaged run exits 1."""
     other = record_run(store, "other", answer="5,199 metres.")
     written = playhead("report", "good", "--json")
     assert (written.exit_code, written.stderr) == (0, "")
@@ -55,5 +55,8 @@ def test_a_page_of_a_run_and_of_two(store: Path, home: Path) -> None:
     assert "5,199 metres" not in (home / "report.html").read_text()
     assert playhead("report", "good", "--against", "other", "-o", "pair.html").stdout == "wrote pair.html\n"
     assert "5,199 metres" in (home / "pair.html").read_text()
+    many = playhead("report", "--tool", "lookup", "-o", "many.html", "--json")
+    assert (many.exit_code, sorted(objects(many)[0]["runs"])) == (0, ["good", "other"])
+    assert playhead("report", "good", "other", "--against", "good").exit_code == 2
     other.write_text(other.read_text().replace("5,199", "5,198"))
-    assert playhead("report", "other").exit_code == 1
+    assert [playhead("report", *runs).exit_code for runs in (["other"], ["good", "other"])] == [1, 1]
