@@ -19,6 +19,7 @@ from playhead.diagnose.report import pair_report, run_report
 from playhead.diagnose.summaries import arguments
 from playhead.diagnose.terminal import escape
 from playhead.errors import MissingDependencyError
+from playhead.trace.store import is_alive
 from playhead.trace.values import SAFE_INTEGER
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ def render_report(recording: Recording, *, served: bool = False) -> str:
         MissingDependencyError: the extra `report` is not installed.
     """
     scripts = (*_PARTS, "waterfall", "charts", "live", "main")
-    return render("run.html", scripts, run_report(recording).model_dump(), served=served)
+    content = {**run_report(recording).model_dump(), "running": served and is_alive(recording.path) is True}
+    return render("run.html", scripts, content, served=served)
 
 
 def render_pair(original: Recording, replay: Recording, *, served: bool = False) -> str:

@@ -13,6 +13,7 @@ from playhead.cli.viewing import application
 from playhead.diagnose.many_page import render_many
 from playhead.diagnose.run_summary import RunSummary, summaries
 from playhead.importing.collect.listening import ThreadedServer
+from playhead.kernel.lifecycle.own_control import OwnControl
 from playhead.trace.store import TraceStore
 from tests.browser.conftest import PHONE, WIDE
 from tests.cli.finding import write_run, write_runs
@@ -110,18 +111,21 @@ def test_from_the_list_to_a_run_and_to_two(visited: Opened, served: tuple[Path, 
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     page.wait_for_url("**/runs/split")
+    page.go_back()
+    assert page.locator("tr.current").get_attribute("id") == "r-split"
 
 
 def test_a_run_that_goes_on_is_followed(visited: Opened, served: tuple[Path, str]):
     """Its page gets new events without losing what was opened; the list gets the new run; at the end both rest."""
     folder, address = served
-    recorder = begin(folder / "going.jsonl")
+    recorder, control = begin(folder / "going.jsonl"), OwnControl.create(folder / "going.jsonl")
     page, listed = visited(f"{address}/runs/going"), visited(address)
     page.keyboard.press("a")
     page.keyboard.press("j")
     page.locator("details.raw summary").click()
-    assert page.locator(".ending strong").inner_text() == "No recorded end"
+    assert page.locator(".ending strong").inner_text() == "Running"
     end(recorder, "enough")
+    control.close()
     write_run(folder, "another", minute=9)
     page.wait_for_selector("body:not([data-live])")
     assert page.locator(".ending strong").inner_text() == "Stopped without an answer"

@@ -11,8 +11,13 @@ const LAYERS = ["good", "", "model", "flag", "fail"]; // of the dots, the last o
 const WIDE = 20; // times the median: more than that takes a logarithmic axis
 const isServed = "served" in document.body.dataset;
 const state = { sort: "started_us", down: true, endings: new Set(), chosen: new Set(), current: null };
+const kept = history.state; // of this entry, when the reader comes back to it
 let runs = [];
 
+if (kept) {
+  Object.assign(state, { sort: kept.sort, down: kept.down, endings: new Set(kept.endings), chosen: new Set(kept.chosen), current: kept.current });
+  byId("search").value = kept.words;
+}
 live(() => {
   const page = JSON.parse(byId("data").textContent);
   runs = page.runs.map((run) => ({ ...run, ending: run.sound ? run.ending : "damaged", words: wordsOf(run) }));
@@ -41,6 +46,11 @@ function draw(isFiltered = false) {
   byId("overview").replaceChildren(figures(shown), endings(found), charts(shown));
   byId("runs").replaceChildren(...(runs.length ? [table(shown)] : [nothing(isFiltered)]));
   compare();
+  remember();
+}
+
+function remember() {
+  history.replaceState({ ...state, endings: [...state.endings], chosen: [...state.chosen], words: byId("search").value }, "");
 }
 
 function nothing(isFiltered) {
@@ -209,6 +219,7 @@ function row(run) {
 function choosing(id) {
   if (!state.chosen.delete(id)) state.chosen.add(id);
   compare();
+  remember();
 }
 
 /** Offer to compare, once two runs are chosen: the older one with the newer one. */
@@ -261,5 +272,6 @@ function mark(id) {
   state.current = id;
   for (const each of document.querySelectorAll("tr.current")) each.classList.remove("current");
   byId(`r-${id}`).classList.add("current");
+  remember();
   byId(`r-${id}`).scrollIntoView({ block: "nearest" });
 }
