@@ -4,6 +4,7 @@ class Reader {
   constructor() {
     addEventListener("hashchange", () => this.followHash());
     addEventListener("keydown", (event) => this.key(event));
+    addEventListener("scroll", () => this.follow(), { passive: true });
     byId("search").addEventListener("input", () => this.search());
     byId("search").form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -46,8 +47,20 @@ class Reader {
     for (const each of [card, row]) each?.classList.add("current");
     this.current = card;
     card.dispatchEvent(new Event("pointerenter")); // which offers its fields
-    const pane = row?.closest("aside");
-    if (pane && pane.scrollHeight > pane.clientHeight) pane.scrollTop = row.offsetTop - pane.clientHeight / 2;
+    reveal(row);
+  }
+
+  /** Show in the waterfall what is being read, once the page has come to rest. */
+  follow() {
+    clearTimeout(this.following);
+    this.following = setTimeout(() => {
+      const at = [0.3, 0.4, 0.5].map((part) => document.elementFromPoint(innerWidth * 0.7, innerHeight * part));
+      const row = at.map((element) => this.rows.get(element?.closest(".card"))).find(Boolean);
+      this.seen?.classList.remove("seen");
+      row?.classList.add("seen");
+      this.seen = row;
+      reveal(row);
+    }, 100);
   }
 
   cards() {
@@ -127,6 +140,14 @@ class Reader {
     byId("found").textContent = `${this.hit + 1} of ${this.hits.length}`;
     this.go(this.hits[this.hit]);
   }
+}
+
+/** Scroll the waterfall, and nothing else, to a row that is out of its sight. */
+function reveal(row) {
+  const pane = row?.closest("aside");
+  if (!pane) return;
+  const top = row.offsetTop - pane.scrollTop;
+  if (top < 100 || top > pane.clientHeight - 60) pane.scrollTop = row.offsetTop - pane.clientHeight / 2;
 }
 
 /** Paint where the words stand. */
