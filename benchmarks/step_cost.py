@@ -11,6 +11,7 @@ import os
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 STEPS = (10, 100, 500)
-REPEATS = 9
+REPEATS = 25
 PAYLOAD = "x" * 1024
 
 
@@ -97,38 +98,39 @@ async def playhead_loop(steps: int, folder: Path, function: Any, profile: Any = 
     return result.trace_path
 
 
-def cpu_us_per_step(
-    steps: int, run: Callable[..., Awaitable[object]], *arguments: object, repeats: int = REPEATS
-) -> float:
-    """Return the least of the repeats, in microseconds of CPU time of the whole process: the others were disturbed."""
+def cpu_us_per_step(steps: int, *runs: Callable[[int], Awaitable[object]], repeats: int = REPEATS) -> list[float]:
+    """Return the least of the repeats of each run, in microseconds of CPU time of the whole process.
 
-    async def measured() -> list[float]:
-        await run(steps, *arguments)
-        found = []
-        for _ in range(repeats):
-            started = time.process_time()
-            await run(steps, *arguments)
-            found.append((time.process_time() - started) / steps * 1e6)
-        return found
+    The others were disturbed. The runs take turns, because what disturbs one may last for seconds.
+    """
 
-    return min(asyncio.run(measured()))
+    async def measured(run: Callable[[int], Awaitable[object]]) -> float:
+        started = time.process_time()
+        await run(steps)
+        return (time.process_time() - started) / steps * 1e6
+
+    async def measure() -> list[list[float]]:
+        return [[await measured(run) for run in runs] for _ in range(repeats + 1)][1:]
+
+    return [min(each) for each in zip(*asyncio.run(measure()), strict=True)]
 
 
 def main() -> None:
     """Print the table."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        runs: dict[str, Callable[[int], Awaitable[object]]] = {
+            "bare loop (floor)": partial(bare_loop, path=folder / "bare"),
+            "Playhead, async tool": partial(playhead_loop, folder=folder, function=fetch_async),
+            "Playhead, sync tool": partial(playhead_loop, folder=folder, function=fetch_sync),
+            "async, profile local": partial(playhead_loop, folder=folder, function=fetch_async, profile="local"),
+        }
         print(f"CPU µs per step, least of {REPEATS} runs, Python {sys.version.split()[0]}")
         print(f"{'':28}" + "".join(f"{steps:>12} steps" for steps in STEPS))
-        floor = {steps: cpu_us_per_step(steps, bare_loop, folder / "bare") for steps in STEPS}
-        print(f"{'bare loop (floor)':28}" + "".join(f"{floor[steps]:>18.0f}" for steps in STEPS))
-        for label, function, profile in (
-            ("Playhead, async tool", fetch_async, None),
-            ("Playhead, sync tool", fetch_sync, None),
-            ("async, profile local", fetch_async, "local"),
-        ):
-            cost = {steps: cpu_us_per_step(steps, playhead_loop, folder, function, profile) for steps in STEPS}
-            print(f"{label:28}" + "".join(f"{cost[s]:>11.0f} ({cost[s] / floor[s]:3.1f}x)" for s in STEPS))
+        costs = {steps: cpu_us_per_step(steps, *runs.values()) for steps in STEPS}
+        for place, label in enumerate(runs):
+            figures = ((costs[steps][place], costs[steps][place] / costs[steps][0]) for steps in STEPS)
+            print(f"{label:28}" + "".join(f"{cost:>11.0f} ({ratio:4.1f}x)" for cost, ratio in figures))
         sizes = [asyncio.run(playhead_loop(steps, folder, fetch_async)).stat().st_size / steps for steps in STEPS]
         print(f"{'bytes per step':28}" + "".join(f"{size:>18.0f}" for size in sizes))
 

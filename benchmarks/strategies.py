@@ -11,6 +11,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,11 +91,11 @@ def main() -> None:
         folder = Path(name)
         print(f"CPU µs per step, least of {REPEATS} runs, and bytes per step; Python {sys.version.split()[0]}")
         print(f"{'':24}" + "".join(f"{f'{steps} steps':>18}" for steps in STEPS))
-        floor = {steps: cpu_us_per_step(steps, bare_loop, folder / "bare", repeats=REPEATS) for steps in STEPS}
-        print(f"{'bare loop (floor)':24}" + "".join(f"{floor[steps]:>18.0f}" for steps in STEPS))
+        floor = partial(bare_loop, path=folder / "bare")
         for strategy in STRATEGIES:
-            cost = {steps: cpu_us_per_step(steps, run_strategy, folder, strategy, repeats=REPEATS) for steps in STEPS}
-            print(f"{strategy:24}" + "".join(f"{cost[s]:>11.0f} ({cost[s] / floor[s]:3.1f}x)" for s in STEPS))
+            run = partial(run_strategy, folder=folder, strategy=strategy)
+            costs = [cpu_us_per_step(steps, floor, run, repeats=REPEATS) for steps in STEPS]
+            print(f"{strategy:24}" + "".join(f"{cost:>11.0f} ({cost / bare:3.1f}x)" for bare, cost in costs))
             sizes = [asyncio.run(run_strategy(steps, folder, strategy)).stat().st_size / steps for steps in STEPS]
             print(f"{'  bytes per step':24}" + "".join(f"{size:>18.0f}" for size in sizes))
 

@@ -131,7 +131,7 @@ def made(kind: type[M], /, **fields: Any) -> M:  # noqa: ANN401 - the fields of 
     """
     defaults, required, names, keeps_extra, factories = _shape(kind)
     values = {**defaults, **fields}
-    if len(values) != len(names) or not required <= fields.keys():
+    if len(values) != len(names) or not fields.keys() >= required:
         wrong = (required - fields.keys()) | (fields.keys() - names)
         raise TypeError(f"{kind.__name__}: {', '.join(sorted(wrong))} is missing, or no field of it")
     for name, factory in factories:
