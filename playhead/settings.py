@@ -48,6 +48,8 @@ class Settings(BaseSettings):
     """The default detail of streamed events."""
     span_messages: Annotated[int, Field(ge=1)] | Literal["all"] = 20
     """How many messages of a prompt a span shows, at least 1, or `all`."""
+    retention_days: Annotated[int, Field(ge=1)] | None = None
+    """Age in days from which `playhead prune` removes runs if it is given no runs and no condition; None: it needs one."""
 
     @classmethod
     def settings_customise_sources(

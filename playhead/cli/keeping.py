@@ -320,7 +320,8 @@ def prune(*, runs: tuple[str, ...], yes: bool, trace_dir: Path | None, as_json: 
     """Remove old runs with all their files: large values, export cursors, what a killed run left.
 
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file; without any, the
-    runs of the folder are meant that fulfil all conditions that are given. Replays are left out but for --replays.
+    runs of the folder are meant that fulfil all conditions that are given, or, without a condition, that are older than
+    PLAYHEAD_RETENTION_DAYS. Replays are left out but for --replays.
 
     Kept, and listed with the reason, are runs that are running or may be on another machine, and runs that a remaining run
     replays or continues. Unreadable files are removed only with `--ended unreadable`, or when they are named.
@@ -337,9 +338,15 @@ def prune(*, runs: tuple[str, ...], yes: bool, trace_dir: Path | None, as_json: 
     """
     from playhead.diagnose.retention import Limits, plan, remove
     from playhead.diagnose.runs import RunList
+    from playhead.settings import load_settings
 
     if not runs and not any(limits.values()) and limits["max_bytes"] is None:
-        raise UsageError("name runs, or a condition: --older-than, --keep, --max-size or --ended")
+        days = load_settings().retention_days
+        if days is None:
+            conditions = "--older-than, --keep, --max-size or --ended; PLAYHEAD_RETENTION_DAYS sets one"
+            raise UsageError(f"name runs, or a condition: {conditions}")
+        limits["older_than_s"] = days * 86_400.0
+        note(f"runs that began more than {counted(days, 'day')} ago (PLAYHEAD_RETENTION_DAYS)")
     store = open_store(trace_dir)
     pruning = plan(store, Limits(**limits), list(map(store.resolve, runs)))
     if yes:

@@ -66,6 +66,21 @@ def test_conditions_add_up(runs: Path, options: str, gone: str):
     assert left(runs) == {*"abcde"} - {*gone}
 
 
+def test_the_setting_is_a_condition_where_none_is_given(runs: Path, monkeypatch: pytest.MonkeyPatch):
+    """It removes on request only, and narrows neither named runs nor another condition."""
+    refused = playhead("prune", "--yes")
+    assert (refused.exit_code, left(runs)) == (2, {*"abcde"})
+    assert "PLAYHEAD_RETENTION_DAYS" in refused.stderr
+    monkeypatch.setenv("PLAYHEAD_RETENTION_DAYS", "4")
+    dry = playhead("prune", "--json")
+    assert (dry.exit_code, {each["run_id"] for each in objects(dry)}, left(runs)) == (0, {"a"}, {*"abcde"})
+    assert dry.stderr.startswith("runs that began more than 4 days ago (PLAYHEAD_RETENTION_DAYS)\n1 run, ")
+    assert playhead("prune", "e", "--yes").exit_code == 0
+    assert left(runs) == {*"abcd"}
+    assert playhead("prune", "--yes").exit_code == 0
+    assert left(runs) == {*"bcd"}
+
+
 def test_the_oldest_go_until_the_rest_fits(folder: Path):
     """Large values count, and so does what is not chosen."""
     paths = [written(folder, run_id, days, size=10_000) for days, run_id in enumerate("cba")]
