@@ -17,7 +17,7 @@ from playhead.diagnose.debrief_story import entries_of, errors_of, path_of, reas
 from playhead.diagnose.numbers import MOST
 from playhead.diagnose.parts import LONG, content_text, cost_text, counted, short, shown, spent, total_text
 from playhead.diagnose.spending import spent_by
-from playhead.diagnose.unmade import UnmadeCalls
+from playhead.diagnose.unmade import unmade_calls
 from playhead.trace import events as e
 from playhead.trace.events.run import NOT_KNOWN
 from playhead.trace.format import ANSWERED
@@ -56,7 +56,6 @@ def build_debrief(recording: Recording) -> m.Debrief:
         imported=header.imported.format if header.imported else None,
         goal=short(content_text(header.task), LONG),
         outcome=outcome,
-        honesty=_honesty(run, outcome, flags),
         confidence=confidence,
         confidence_basis=basis,
         answer=None if stated is None or stated.output is None else shown(stated.output, LONG),
@@ -90,14 +89,6 @@ def _outcome(end: e.RunCompleted | None) -> m.Outcome:
     if end.status == "done" and end.terminated_by in ANSWERED:
         return "success"
     return "partial" if end.status == "done" and end.output is not None else "failed"
-
-
-def _honesty(run: RunFacts, outcome: m.Outcome, flags: tuple[m.Flag, ...]) -> m.Honesty:
-    if outcome != "success":
-        return "no-claim"
-    if any(flag.rule in ABOUT_ANSWERS for flag in flags):
-        return "suspect"
-    return "consistent" if any(call.ok and call.spec.kind == "function" for call in run.calls) else "unverified"
 
 
 def _confidence(run: RunFacts, outcome: m.Outcome, flags: tuple[m.Flag, ...]) -> tuple[m.Level, tuple[str, ...]]:
@@ -202,7 +193,7 @@ def _caveats(run: RunFacts) -> Iterator[str]:
         yield "redaction rules changed the texts before they were recorded; numbers and reasons may look ungrounded"
     if unanswered := sum(call.ok is None for call in run.calls):
         yield f"{counted(unanswered, 'call')} of a tool without a result in the file"
-    yield from (short(each, 300) for each in UnmadeCalls(recording.records).notes())
+    yield from (short(each, 300) for each in unmade_calls(recording.records))
     if run.numbers.full:
         yield f"the run was shown more than {MOST:,} different numbers; the answer's numbers were not checked"
     if unknown := {each.kind for each in recording.records if isinstance(each.event, e.UnknownEvent)}:

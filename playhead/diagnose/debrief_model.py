@@ -12,7 +12,6 @@ from playhead.diagnose.parts import Part, Placed, Spending, Text
 Outcome = Literal["success", "partial", "failed", "unknown"]
 Level = Literal["high", "medium", "low"]
 Severity = Literal["high", "warning", "info"]
-Honesty = Literal["consistent", "unverified", "suspect", "no-claim"]
 RecordingState = Literal["closed", "open", "truncated", "damaged"]
 SectionName = Literal[
     "strategy", "plan", "thoughts", "answers", "reviews", "reasons", "assumptions", "alternatives", "curator", "approvals",
@@ -143,7 +142,7 @@ class Flag(Part):
 class Debrief(Part):
     """An account of a run's decisions, computed only from its trace."""
 
-    version: Literal[3] = 3
+    version: Literal[4] = 4
     """The version of this format; it increases with each incompatible change."""
     run_id: Text
     """The run."""
@@ -165,10 +164,6 @@ class Debrief(Part):
     """The outcome. `success`: the run ended with the agent's own answer, right or wrong; `partial`: it was stopped before
     an answer, but has some output; `failed`: it failed, or was stopped without output; `unknown`: the trace has no end,
     or was imported from spans that do not record the ending."""
-    honesty: Honesty
-    """`suspect`: the trace does not support a number or an action in the answer; `consistent`: nothing comparable
-    contradicts the answer, which does not prove it right; `unverified`: no tool call succeeded, so there was little to
-    compare; `no-claim`: there is no valid answer."""
     confidence: Level
     """How well the trace supports the answer. `high` requires a number or an action that was found in the trace, and no
     flag above `info`. It is not the probability that the answer is right."""

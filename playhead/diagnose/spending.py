@@ -6,12 +6,11 @@ provider never reported: the sum is then a lower bound, and `Usage.unknown` and 
 
 from __future__ import annotations
 
-from copy import copy
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from playhead.trace.events import LlmFailed, LlmRequested, LlmResponded
-from playhead.trace.types import LARGEST_COUNT, RequestEvent, Usage, made
+from playhead.trace.types import LARGEST_COUNT, Usage, made
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -85,34 +84,16 @@ class Spent:
                 self._usd += Fraction(cost_usd)
 
 
-class SpendingFold:
-    """What a recorded run spent: the sum of its events, taken in the order of the file."""
-
-    def __init__(self) -> None:
-        self._spent = Spent()
-        self._waiting: set[tuple[str, int, int]] = set()
-
-    def add(self, record: Record) -> None:
-        """Take the next event."""
+def spent_by(records: Iterable[Record]) -> Total:
+    """Return what a recorded run spent; a request without a recorded end counts as unknown."""
+    spent, waiting = Spent(), set[tuple[str, int, int]]()
+    for record in records:
         event = record.event
         if isinstance(event, LlmRequested):
-            self._waiting.add((record.owner, event.request, event.attempt))
+            waiting.add((record.owner, event.request, event.attempt))
         elif isinstance(event, (LlmResponded, LlmFailed)):
-            self._waiting.discard((record.owner, event.request, event.attempt))
-            self._spent.take(event)
-
-    def total(self) -> Total:
-        """Return the sum; a request without a recorded end counts as unknown."""
-        found = copy(self._spent)
-        for _ in self._waiting:
-            found.fail()
-        return found.total()
-
-
-def spent_by(records: Iterable[Record]) -> Total:
-    """Return what a recorded run spent."""
-    fold = SpendingFold()
-    for record in records:
-        if isinstance(record.event, RequestEvent):
-            fold.add(record)
-    return fold.total()
+            waiting.discard((record.owner, event.request, event.attempt))
+            spent.take(event)
+    for _ in waiting:
+        spent.fail()
+    return spent.total()

@@ -13,34 +13,22 @@ if TYPE_CHECKING:
     from playhead.trace.line import Record
 
 
-class UnmadeCalls:
-    """The tools that a model on a wrapped client asked for, and of which the run has no call."""
-
-    def __init__(self, records: Iterable[Record] = ()) -> None:
-        self._called: set[str] = set()
-        self._asked: set[str] = set()
-        self._newest: dict[str, set[str]] = defaultdict(set)
-        """By owner, what its newest answers ask for, which may still be called."""
-        for record in records:
-            self.add(record)
-
-    def add(self, record: Record) -> None:
-        """Add the next event of the run."""
+def unmade_calls(records: Iterable[Record]) -> tuple[str, ...]:
+    """Return a sentence for each tool that a model on a wrapped client asked for, and of which the run has no call."""
+    called, asked, newest = set[str](), set[str](), defaultdict[str, set[str]](set)
+    for record in records:
         event = record.event
         if isinstance(event, ToolCallStarted):
-            self._called.add(event.tool)
-        elif isinstance(event, LlmResponded) and event.wire is not None:
-            self._newest[record.owner] |= {each.name for each in event.tool_calls}
+            called.add(event.tool)
+        elif isinstance(event, LlmResponded) and event.wire is not None:  # which may still be called
+            newest[record.owner] |= {each.name for each in event.tool_calls}
         elif isinstance(event, LlmRequested) or _returned(event):
-            self._asked |= self._newest.pop(record.owner, set())
-
-    def notes(self) -> tuple[str, ...]:
-        """Return a sentence for each of the tools."""
-        return tuple(
-            f"the model asked for {name}, and the program does not call {name} through Playhead: "
-            "what it does for that is not recorded, and is done in a replay, too"
-            for name in sorted(self._asked - self._called)
-        )
+            asked |= newest.pop(record.owner, set())
+    return tuple(
+        f"the model asked for {name}, and the program does not call {name} through Playhead: "
+        "what it does for that is not recorded, and is done in a replay, too"
+        for name in sorted(asked - called)
+    )
 
 
 def _returned(event: object) -> bool:

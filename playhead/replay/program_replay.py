@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from playhead.agent.options import DEFAULT
 from playhead.agent.result import RunResult
 from playhead.diagnose.recording import Recording
-from playhead.diagnose.unmade import UnmadeCalls
+from playhead.diagnose.unmade import unmade_calls
 from playhead.errors import ReplayError, UnrecordedCallError, UsageError, nearest
 from playhead.instrument.agents import AgentBody
 from playhead.instrument.programs import STRATEGY
@@ -81,7 +81,7 @@ async def replay_program(
     path = None if run.recorder.writer is None else run.recorder.writer.path
     own = Recording(path or Path(f"{run.run_id}.jsonl"), tuple(records), ())
     result = _result(own, path, complete=path is not None and run.recorder.complete)
-    unmade = dict.fromkeys(UnmadeCalls(recording.records).notes() + UnmadeCalls(records).notes())
+    unmade = dict.fromkeys(unmade_calls(recording.records) + unmade_calls(records))
     doubts = dict.fromkeys([*world.doubts, *world.unused()])
     is_sure = world.stopped is None and not doubts and recording.status == "closed"
     notes = (*doubts, *world.notes(), *notes_on_results(changes, world.answers), *unmade)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio.to_thread
 
-from playhead.diagnose.unmade import UnmadeCalls
+from playhead.diagnose.unmade import unmade_calls
 from playhead.errors import UsageError, nearest
 from playhead.instrument.programs import STRATEGY, Recorded
 from playhead.instrument.seam import Halted
@@ -129,5 +129,5 @@ async def reproduce_program(
         cut_short=world.is_open,
         redacted=recording.header.redacted,
         ambiguous=tuple(world.ambiguous),
-        notes=UnmadeCalls(recording.records).notes(),
+        notes=unmade_calls(recording.records),
     )

@@ -37,16 +37,8 @@ def test_the_published_schema_is_current():
     assert all("description" in field for part in parts for field in part["properties"].values())
 
 
-OUTCOMES = {
-    "end_turn": ("success", "consistent"),
-    "final_answer": ("success", "suspect"),
-    "final_answer_tool": ("success", "consistent"),
-    "max_iterations": ("partial", "no-claim"),
-    "output_truncated": ("partial", "no-claim"),
-    "output_filtered": ("partial", "no-claim"),
-    "required_tools_missing": ("partial", "no-claim"),
-    "timeout": ("partial", "no-claim"),
-}
+SUCCESS = {"end_turn", "final_answer", "final_answer_tool"}
+PARTIAL = {"max_iterations", "output_truncated", "output_filtered", "required_tools_missing", "timeout"}
 
 
 @pytest.mark.parametrize("name", ENDINGS)
@@ -55,7 +47,7 @@ async def test_every_kind_of_ending(tmp_path: Path, name: str):
     recording = await ended_by(name, tmp_path)
     debrief = build_debrief(recording)
     VALIDATOR.validate(json.loads(debrief.model_dump_json()))
-    assert (debrief.outcome, debrief.honesty) == OUTCOMES.get(name, ("failed", "no-claim"))
+    assert debrief.outcome == ("success" if name in SUCCESS else "partial" if name in PARTIAL else "failed")
     assert debrief.termination is not None
     assert debrief.termination.by == name
     meaning = TERMINATED_BY.get(name, f"{debrief.termination.source} ended it")
