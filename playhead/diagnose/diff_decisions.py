@@ -13,6 +13,8 @@ from playhead.trace.owners import agent_path
 from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from playhead.diagnose.diff_calls import Alignment, RunCalls
 
 _WHAT: Final[dict[DecisionChange, str]] = {
@@ -26,12 +28,11 @@ _WHAT: Final[dict[DecisionChange, str]] = {
 
 def first_decision(alignment: Alignment) -> FirstDecision | None:
     """Return the first decision that differs, in the original's order. Requested calls are compared, or else answers."""
-    one, other = _decisions(alignment.original), _decisions(alignment.replay)
     ended = [run.recording.ending is not None for run in (alignment.original, alignment.replay)]
     found: list[tuple[float, FirstDecision]] = []
     for replay_owner, owner in alignment.owners.items():
         place = float("inf")
-        for a, b in zip_longest(one.get(owner, []), other.get(replay_owner, [])):
+        for a, b in zip_longest(_decisions(alignment.original, owner), _decisions(alignment.replay, replay_owner)):
             if not (a or ended[0]) or not (b or ended[1]):
                 break  # what a run without an end decided after that is unknown
             place = a.seq if a else place + 0.5
@@ -57,28 +58,18 @@ def _asked_for(decision: Decision) -> list[tuple[str, str]]:
     return [(call.tool, json_hash(call.args)) for call in decision.calls]
 
 
-def _decisions(run: RunCalls) -> dict[str, list[Decision]]:
-    """Return the decisions of each owner's model, in order."""
-    found: dict[str, list[Decision]] = defaultdict(list)
-    asked = _asked(run)
-    for record in run.recording.records:
+def _decisions(run: RunCalls, owner: str) -> Iterator[Decision]:
+    """Yield the decisions of an owner's model, in order."""
+    started: dict[int | None, list[DecidedCall]] = defaultdict(list)
+    for call in run.by_owner.get(owner, ()):
+        made = DecidedCall(tool=call.use.tool, args=call.made.started.args, why=call.reason)
+        started[call.made.started.request].append(made)
+    for record in run.recording.owners[owner].records:
         event = record.event
         if isinstance(event, LlmResponded):
-            calls = _requested(event, asked[record.owner, event.request])
-            found[record.owner].append(Decision(**at(record), text=event.text, calls=tuple(calls)))
+            yield Decision(**at(record), text=event.text, calls=tuple(_requested(event, started[event.request])))
         elif isinstance(event, LlmFailed):
-            error = f"{event.error.type}: {event.error.message}"
-            found[record.owner].append(Decision(**at(record), error=error))
-    return found
-
-
-def _asked(run: RunCalls) -> dict[tuple[str, int | None], list[DecidedCall]]:
-    """Return the started calls by the request that asked for them."""
-    asked: dict[tuple[str, int | None], list[DecidedCall]] = defaultdict(list)
-    for call in run.all:
-        made = DecidedCall(tool=call.use.tool, args=call.made.started.args, why=call.reason)
-        asked[call.owner, call.made.started.request].append(made)
-    return asked
+            yield Decision(**at(record), error=f"{event.error.type}: {event.error.message}")
 
 
 def _requested(event: LlmResponded, started: list[DecidedCall]) -> list[DecidedCall]:
