@@ -7,18 +7,17 @@ and needs no colour.
 from __future__ import annotations
 
 import re
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.diagnose.diff_values import common_length
 from playhead.diagnose.document import TIED, Document, Row, Section, omitted
-from playhead.diagnose.parts import cost_text, counted, dollars, pair_text
+from playhead.diagnose.parts import UNKNOWN, cost_text, counted, dollars, pair_text
 from playhead.diagnose.summaries import arguments, duration_text, preview
 from playhead.diagnose.terminal import ELLIPSIS
 from playhead.trace.owners import own_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from playhead.diagnose.diff_types import Decision, Difference, InputChange, RunDiff, RunFigures, ToolEdit
 
@@ -28,8 +27,6 @@ _MOST: Final = 12
 _FEW: Final = 5
 """The maximum number of places, calls, results and reasons; the JSON has all."""
 _MOST_EDITS: Final = 20
-_SHORT_RUN: Final = 3
-"""Up to this many consecutive unchanged calls are shown one by one."""
 _ONE_LINE: Final = 74
 """The maximum length of a change that is shown on one line, in characters."""
 _FAR: Final = 40
@@ -199,28 +196,25 @@ def _decision(diff: RunDiff) -> Iterator[Section]:
         return
     sides = (found.original, found.replay)
     ends = [each.terminated_by if found.agent == "root" else None for each in (diff.original, diff.replay)]
-    one, other = sides if found.change == "answer" else (None, None)
-    rows = (*_side("-", sides[0], other, ends[0]), *_side("+", sides[1], one, ends[1]))
+    if found.change == "answer" and found.original and found.replay:
+        rows = tuple(_sides(found.original.text, found.replay.text, 3))
+    else:
+        rows = (*_side("-", found.original, ends[0]), *_side("+", found.replay, ends[1]))
     seqs = _seqs(*(each.seq if each else None for each in sides))
     yield Section("First decision", (Row(found.what), *rows), f"{seqs}, {_where(side.owner, side.iteration)}")
 
 
-def _side(mark: str, decision: Decision | None, other: Decision | None, ended: str | None) -> Iterator[Row]:
+def _side(mark: str, decision: Decision | None, ended: str | None) -> Iterator[Row]:
     if decision is None:
         yield _mark(mark, f"(it had ended: {ended})" if ended else "(it asked no more)")
-        return
-    if decision.error is not None:
-        yield _mark(mark, f"failed: {decision.error}")
-        return
-    calls = decision.calls if other is None else ()
-    for call in calls[:_FEW]:
-        yield _mark(mark, _call("root", call.tool, call.args))
-        if call.why:
-            yield Row(call.why, "why: ", 6, "italic", 3)
-    yield from omitted(len(calls) - _FEW, " calls")
-    if not calls:
-        text = _focus(decision.text, other.text) if other else decision.text
-        yield _mark(mark, text or "(empty answer)", 3)
+    elif not decision.calls:
+        yield _mark(mark, decision.text if decision.error is None else f"failed: {decision.error}", 3)
+    else:
+        for call in decision.calls[:_FEW]:
+            yield _mark(mark, _call("root", call.tool, call.args))
+            if call.why:
+                yield Row(call.why, "why: ", 6, "italic", 3)
+        yield from omitted(len(decision.calls) - _FEW, " calls")
 
 
 # --- the effects -----------------------------------------------------------------------------------------------------
@@ -228,35 +222,15 @@ def _side(mark: str, decision: Decision | None, other: Decision | None, ended: s
 
 def _calls(diff: RunDiff) -> Iterator[Section]:
     one, other, edits = diff.original.calls, diff.replay.calls, diff.tool_sequence
-    if not one and not other:
-        yield Section("Tool calls", note="none in either run")
+    if one == other and not edits:
+        note = f"the same {counted(one, 'call')}, in the same order" if one else "none in either run"
+        yield Section("Tool calls", note=note)
         return
     counts = [(sum(each.kind == kind for each in edits), word) for kind, (_, word) in _EDITS.items()]
-    if edits:
-        note = f"{one:,} → {other:,}: {', '.join(f'{count} {word}' for count, word in counts if count)}"
-    elif one != other:
-        note = f"{one:,} → {other:,}: those that could be compared are alike"
-    else:
-        note = f"the same {counted(one, 'call')}, in the same order"
-    yield Section("Tool calls", tuple(_edits(diff)), note)
-
-
-def _edits(diff: RunDiff) -> Iterator[Row]:
-    """Yield the calls as in a unified diff: one line for unchanged calls, details for edits."""
-    left = _MOST_EDITS
-    for is_same, group in groupby(diff.script, lambda each: each.kind == "same"):
-        rows = list(group)
-        if not is_same:
-            yield from (row for each in rows[:left] for row in _edit(each))
-            left -= len(rows)
-            if left < 0:
-                yield from omitted(len(diff.tool_sequence) - _MOST_EDITS, " edits")
-                return
-        elif len(rows) > _SHORT_RUN:
-            yield Row(f"… {len(rows):,} calls as before", depth=4, style="dim")
-        else:
-            calls = (_call(each.owner, each.tool, each.replay_args) for each in rows)
-            yield from (Row(each, depth=4, style="dim", most=1) for each in calls)
+    what = ", ".join(f"{count} {word}" for count, word in counts if count)
+    rows = [row for each in edits[:_MOST_EDITS] for row in _edit(each)]
+    rows += omitted(len(edits) - _MOST_EDITS, " edits")
+    yield Section("Tool calls", tuple(rows), f"{one:,} → {other:,}: {what or 'those that could be compared are alike'}")
 
 
 def _edit(edit: ToolEdit) -> Iterator[Row]:
@@ -320,20 +294,19 @@ def _answered(figures: RunFigures, output: Any) -> str:  # noqa: ANN401 - JSON
 
 
 def _cost(diff: RunDiff) -> Iterator[Section]:
-    runs, delta = (diff.original, diff.replay), diff.duration_delta_ms
+    runs = (diff.original, diff.replay)
     tokens = (pair_text(each.tokens_in, each.tokens_out, each.usage_unknown) or "unknown" for each in runs)
     costs = (cost_text(each.cost_usd, each.cost_unknown) or "unknown" for each in runs)
-    slower = f"{'-' if delta < 0 else '+'}{duration_text(abs(delta))}"
+
+    def change(delta: float | None, shown: Callable[[Any], str]) -> str:
+        return UNKNOWN if delta is None else f"{'-' if delta < 0 else '+'}{shown(abs(delta))}"
+
     table = (
         ("", "original", "replay" if diff.is_replay else "compared", "change"),
-        ("iterations", *(str(each.iterations) for each in runs), f"{diff.iterations_delta:+}"),
-        ("tokens in+out", *tokens, "?" if diff.tokens_delta is None else f"{diff.tokens_delta:+,}"),
-        (
-            "cost",
-            *costs,
-            "?" if diff.cost_delta is None else f"{'-' if diff.cost_delta < 0 else '+'}{dollars(abs(diff.cost_delta))}",
-        ),
-        ("time", *(duration_text(each.duration_ms) for each in runs), slower),
+        ("iterations", *(str(each.iterations) for each in runs), change(diff.iterations_delta, str)),
+        ("tokens in+out", *tokens, change(diff.tokens_delta, "{:,}".format)),
+        ("cost", *costs, change(diff.cost_delta, dollars)),
+        ("time", *(duration_text(each.duration_ms) for each in runs), change(diff.duration_delta_ms, duration_text)),
     )
     yield Section("Cost", table=table)
 
