@@ -301,8 +301,6 @@ class PrefixWorld(FrozenWorld):
                 case e.ToolCallCompleted() as event:
                     told.append((record.owner, event, None))
         told += [(owner, each, each) for owner, each in prefix.set_aside]
-        inside = ((owner, call) for owner in prefix.races.inside for call in prefix.whole.owners[owner].calls.values())
-        told += [(owner, _given_up(call.started), None) for owner, call in inside if call.completed is None]
         last = prefix.whole.records[-1].event
         for owner, each, set_aside in told:
             session = self.agent_of(owner)
@@ -465,8 +463,3 @@ def _end_of(event: e.EventBase) -> tuple[str, Any, Any] | None:
     ):
         return "request", event.request, event.attempt
     return ("call", event.call_id, 0) if isinstance(event, e.ToolCallCompleted) else None
-
-
-def _given_up(call: e.ToolCallStarted) -> e.ToolCallCompleted:
-    known = call.model_dump(include={"call_id", "tool", "position"})
-    return e.ToolCallCompleted(**known, ok=False, ended="cancelled")
