@@ -42,8 +42,8 @@ def render_report(recording: Recording, *, served: bool = False) -> str:
         MissingDependencyError: the extra `report` is not installed.
     """
     scripts = (*_PARTS, "waterfall", "charts", "live", "main")
-    content = {**run_report(recording).model_dump(), "running": served and is_alive(recording.path) is True}
-    return render("run.html", scripts, content, served=served)
+    now = {"running": is_alive(recording.path) is True} if served else {}
+    return render("run.html", scripts, {**run_report(recording).model_dump(), **now}, served=served)
 
 
 def render_pair(original: Recording, replay: Recording, *, served: bool = False) -> str:
