@@ -14,7 +14,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from playhead import Agent, load_recording, tool
-from playhead.cli.view import choosing
+from playhead.cli.viewing import choose
 from playhead.diagnose.many_page import render_many
 from playhead.diagnose.report_page import render_pair, render_report
 from playhead.errors import ModelError
@@ -142,7 +142,7 @@ def list_of_runs(folder: Path) -> str:
         clock.wait(chance.lognormvariate(13, 1))
         with suppress(ModelError):
             agent.run_sync(task.format(number))
-    runs_, fields = choosing(folder)([])
+    runs_, fields = choose(folder, [])
     return render_many(runs_, fields=fields, served=True)
 
 

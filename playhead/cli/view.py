@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import webbrowser
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import click
@@ -12,15 +11,12 @@ import click
 from playhead.cli import exits, options
 from playhead.cli.moving import stopping
 from playhead.cli.output import note, tell
-from playhead.cli.reading import open_store, query_of
+from playhead.cli.reading import open_store
 from playhead.diagnose.terminal import Line
-from playhead.errors import MissingDependencyError, TraceNotFoundError, UsageError
+from playhead.errors import MissingDependencyError, TraceNotFoundError
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from playhead.cli.viewing import Choose
-    from playhead.diagnose.run_summary import RunSummary
 
 
 @options.command("view")
@@ -51,7 +47,7 @@ def view(*, port: int, opens: bool, trace_dir: Path | None, as_json: bool) -> in
     if trace_dir is not None and not store.folder.exists():
         raise TraceNotFoundError(f"{store.folder}: no such folder")
     with stopping() as stop:
-        server = ThreadedServer(application(store, choosing(trace_dir)), "127.0.0.1", port)
+        server = ThreadedServer(application(store), "127.0.0.1", port)
         server.start()
         try:
             shown = Line("viewing ", str(store.folder), " at ", (server.address, "bold"), " (Ctrl-C stops)", whole=True)
@@ -63,47 +59,3 @@ def view(*, port: int, opens: bool, trace_dir: Path | None, as_json: bool) -> in
         finally:
             server.stop()
     return exits.OK
-
-
-@click.command(add_help_option=False)
-@click.option("--limit", type=click.IntRange(min=1), default=200, help="Runs at most.")
-@options.filters()
-@options.counts_replays
-def conditions(limit: int) -> int:
-    """Stand for a query string: `ended=failed&since=2h` has the options of `list`, and is read like them."""
-    return limit
-
-
-def choosing(trace_dir: Path | None) -> Choose:
-    """Return what chooses the runs that a query string describes."""
-    from playhead.diagnose.finding import find
-    from playhead.diagnose.run_summary import summaries
-
-    def choose(given: list[tuple[str, str]]) -> tuple[list[RunSummary], list[dict[str, str]]]:
-        options_ = [each for each in conditions.params if isinstance(each, click.Option)]
-        switches = {each.opts[0] for each in options_ if each.is_flag}
-        words = [(f"--{name}", value) for name, value in given if value]
-        try:
-            context = conditions.make_context(
-                "view", [flag if flag in switches else f"{flag}={value}" for flag, value in words]
-            )
-        except click.UsageError as error:
-            raise UsageError(error.format_message()) from None
-        with context:
-            store, query = open_store(trace_dir, context), query_of()
-        limit = context.params["limit"]
-        runs = summaries(store, limit) if query is None else find(store, query)
-        return list(islice(runs, limit)), [_field(each, value) for each in options_ for value in _values(each, words)]
-
-    return choose
-
-
-def _values(option: click.Option, words: list[tuple[str, str]]) -> list[str]:
-    """Return the values that an option is given, or an empty one."""
-    return [value for flag, value in words if flag == option.opts[0]] or [""]
-
-
-def _field(option: click.Option, value: str) -> dict[str, str]:
-    choices = "|".join(getattr(option.type, "choices", ()))
-    hint = "" if option.is_flag else str(option.metavar or choices or option.default)
-    return {"name": option.opts[0][2:], "value": value, "hint": hint, "meaning": option.help or ""}

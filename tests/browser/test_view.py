@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead.cli.view import choosing
 from playhead.cli.viewing import application
 from playhead.diagnose.many_page import render_many
 from playhead.diagnose.run_summary import RunSummary, summaries
@@ -34,7 +33,7 @@ def served(tmp_path: Path) -> Iterator[tuple[Path, str]]:
     """A folder with runs, and the address of a server that shows it."""
     folder = tmp_path / "traces"
     write_runs(folder)
-    server = ThreadedServer(application(TraceStore(folder), choosing(folder)), "127.0.0.1", 0)
+    server = ThreadedServer(application(TraceStore(folder)), "127.0.0.1", 0)
     server.start()
     yield folder, server.address
     server.stop()

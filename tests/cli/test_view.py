@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from playhead.cli.view import choosing
 from playhead.cli.viewing import application
 from playhead.trace.store import TraceStore
 from tests.cli.command_line import playhead
@@ -44,7 +43,7 @@ REFERENCES = [
 
 def client(folder: Path) -> TestClient:
     """Return what asks the server of a folder."""
-    app = application(TraceStore(folder), choosing(folder))
+    app = application(TraceStore(folder))
     return TestClient(app, "http://127.0.0.1:7529", raise_server_exceptions=False)
 
 
