@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -20,6 +19,7 @@ from playhead.trace.blobs import run_id_of
 if TYPE_CHECKING:
     import re
     from collections.abc import Collection, Iterator
+    from pathlib import Path
 
     from playhead.diagnose.erasure import Eraser, Erasure
     from playhead.trace.store import TraceStore
@@ -183,13 +183,8 @@ def holders(folder: Path, eraser: Eraser) -> Iterator[Path]:
 @options.command("sign")
 @options.runs_argument
 @click.option("--key", metavar="FILE", required=True, help="A secret, or an Ed25519 key in PEM; env:VARIABLE has it.")
-@click.option(
-    "--new-key", type=click.Choice(["hmac", "ed25519"]), help="Make the key first: FILE, and FILE.pub of Ed25519."
-)
 @options.heads_option
-def sign(  # noqa: PLR0913 - the options
-    *, runs: tuple[str, ...], key: str, new_key: str | None, heads: Path | None, trace_dir: Path | None, as_json: bool
-) -> int:
+def sign(*, runs: tuple[str, ...], key: str, heads: Path | None, trace_dir: Path | None, as_json: bool) -> int:
     """Sign the heads of runs, so that `playhead check --key` notices if one was cut, or changed and hashed again.
 
     RUN is a run id or the start of one, `latest`, `latest~2` (two before it), or the path of a trace file; without any, every
@@ -200,7 +195,7 @@ def sign(  # noqa: PLR0913 - the options
     by older ones: a copy of the file of heads, kept elsewhere, shows these.
 
     Example:
-      playhead sign --key ~/.playhead/seal.key --new-key ed25519
+      playhead sign --key ~/.playhead/seal.key
       playhead check --key ~/.playhead/seal.key.pub
 
     Exit codes:
@@ -210,10 +205,6 @@ def sign(  # noqa: PLR0913 - the options
       2  the command line is wrong
       3  there is no such run, or its file cannot be read
     """
-    from playhead.diagnose.signing import make_key
-
-    if new_key is not None:
-        make_key(Path(key).expanduser(), new_key)
     return check_heads(open_store(trace_dir), runs, heads, key, write=True, as_json=as_json, signs=True)
 
 

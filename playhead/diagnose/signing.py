@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import hmac
 import os
-import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from playhead.errors import MissingDependencyError, UsageError
-from playhead.trace.blobs import create_file, read_plain
+from playhead.trace.blobs import read_plain
 
 _PEM: Final = b"-----BEGIN "
 _LARGEST: Final = 16 * 1024
@@ -74,7 +73,7 @@ def read_key(source: str) -> Key:
     if content.startswith(_PEM):
         return _pair(content, source)
     if len(content) < _LEAST:
-        raise UsageError(f"--key {source}: a secret has at least {_LEAST} bytes; --new-key hmac makes one")
+        raise UsageError(f"--key {source}: a secret has at least {_LEAST} bytes; `openssl rand -hex 32` writes one")
     return Secret(content)
 
 
@@ -103,29 +102,8 @@ def _pair(content: bytes, source: str) -> Pair:
     except (ValueError, TypeError):
         raise UsageError(f"--key {source}: not a key in PEM, or one with a password") from None
     if not isinstance(public, ed25519.Ed25519PublicKey):
-        raise UsageError(f"--key {source}: not an Ed25519 key; --new-key ed25519 makes one")
+        raise UsageError(f"--key {source}: not an Ed25519 key; `openssl genpkey -algorithm ed25519` writes one")
     return Pair(private, public)
-
-
-def make_key(path: Path, kind: str) -> None:
-    """Write a new key that only its owner can read, and for Ed25519 also the public key as `<file>.pub`.
-
-    Raises:
-        UsageError: the file exists.
-        OSError: it cannot be written.
-    """
-    files = {path: f"{secrets.token_hex(_LEAST)}\n".encode()}
-    if kind == "ed25519":
-        ed25519, serialization = _cryptography()
-        pem, private = serialization.Encoding.PEM, ed25519.Ed25519PrivateKey.generate()
-        form, plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        public = private.public_key().public_bytes(pem, serialization.PublicFormat.SubjectPublicKeyInfo)
-        files = {path: private.private_bytes(pem, form, plain), path.with_name(f"{path.name}.pub"): public}
-    try:
-        for file, content in files.items():
-            os.close(create_file(file, content))
-    except FileExistsError as error:
-        raise UsageError(f"{error.filename2 or file} exists: a new key needs a new name") from None
 
 
 def _cryptography() -> tuple[Any, Any]:

@@ -7,10 +7,12 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from playhead.diagnose.erasure import Eraser, erase
 from playhead.diagnose.heads import Head, Sealed, judge, keep_heads, read_heads
-from playhead.diagnose.signing import Key, Secret, make_key, read_key
+from playhead.diagnose.signing import Key, Secret, read_key
 from playhead.errors import TraceError, UsageError
 from playhead.trace.events import Erased, ErasedLine
 from playhead.trace.line import encode_data, encode_line
@@ -30,6 +32,18 @@ def path(tmp_path: Path) -> Path:
     folder.mkdir()
     record(folder / "run.jsonl", thoughts(COUNT))
     return folder / "run.jsonl"
+
+
+def make_key(file: Path, kind: str) -> None:
+    """Write a key, and the public key of a pair as `<file>.pub`."""
+    file.touch(0o600)
+    if kind == "hmac":
+        file.write_text("s" * 64)
+        return
+    key = Ed25519PrivateKey.generate()
+    file.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    file.with_name(f"{file.name}.pub").write_bytes(public)
 
 
 @pytest.fixture(params=["hmac", "ed25519"])
@@ -114,7 +128,8 @@ def test_a_signature_shows_it_where_the_head_can_be_written(
     path.write_bytes(b"".join(forge(lines_of(path))))
     assert judge(path, head, key).differs == said
     other = path.with_name("other-key")
-    make_key(other, "hmac")
+    other.touch(0o600)
+    other.write_text("t" * 64)
     for forged in (
         judge(path, None).now,
         judge(path, None).now.model_copy(update={"signature": head.signature}),
@@ -228,13 +243,10 @@ def test_a_pipe_is_no_file_of_heads(path: Path):
 
 
 def test_keys_are_kept_from_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A new key is its owner's alone, and never overwrites one; a key that others can read, or a weak secret, is refused."""
+    """A key that others can read, or a weak secret, is refused."""
     for kind in ("hmac", "ed25519"):
         file = tmp_path / kind
         make_key(file, kind)
-        assert file.stat().st_mode & 0o777 == 0o600
-        with pytest.raises(UsageError, match="exists"):
-            make_key(file, kind)
         file.chmod(0o640)
         with pytest.raises(UsageError, match="chmod 600"):
             read_key(str(file))
