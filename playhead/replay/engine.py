@@ -24,12 +24,11 @@ from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.session import RunContext, World
 from playhead.replay.calls import facts_of, meta_tool
 from playhead.replay.cast import Below
-from playhead.replay.guards import RecordedStops
-from playhead.replay.hooks import Seeds
 from playhead.replay.loading import read_reference
 from playhead.replay.overrides import AgentOverrides, Overrides, OverridesLike, changed_tools, tools_with_strategy
 from playhead.replay.plan import ReplayOptions, make_plan
 from playhead.replay.serving import GIVEN, Answers, grounded_share
+from playhead.replay.steered import RecordedStops, Seeds
 from playhead.settings import load_settings
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import ReplayDiverged

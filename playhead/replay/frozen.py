@@ -14,9 +14,8 @@ from playhead.kernel.agent_tool import AgentTool, check_agent_call
 from playhead.kernel.outcome import Outcome
 from playhead.kernel.session import World
 from playhead.replay.calls import facts_of, meta_tool
-from playhead.replay.guards import Races, recorded_guards
-from playhead.replay.hooks import RecordedHooks
 from playhead.replay.matching import describe_miss
+from playhead.replay.steered import Races, RecordedHooks, recorded_guards
 from playhead.trace.events import ApprovalRequested, ErrorInfo, KillswitchFired, LlmFailed, LlmResponded
 from playhead.trace.owners import is_within
 from playhead.trace.types import Completion

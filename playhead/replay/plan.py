@@ -15,11 +15,11 @@ from playhead.kernel.agent_tool import AgentTool
 from playhead.kernel.strategies.base import strategy_of
 from playhead.replay.calls import Past, read_past
 from playhead.replay.cast import Cast, live_texts
-from playhead.replay.hooks import REBUILT, code_in
 from playhead.replay.loading import require_no_program, require_options, require_replayable, require_sound
 from playhead.replay.matching import says_tools
 from playhead.replay.missing import OnMissing, checked_policy, models_in
 from playhead.replay.redacted import Rebinding, markers_in, require_parameters, require_whole
+from playhead.replay.steered import REBUILT, code_in
 from playhead.trace.events import ToolsDefined
 from playhead.trace.owners import agent_path
 

@@ -16,8 +16,8 @@ from playhead.diagnose.divergence import call_of
 from playhead.errors import NotReplayableError, UnresolvedCallError, UsageError, nearest
 from playhead.replay.calls import entering, inside_bodies, scope_of, spec_of, tools_of
 from playhead.replay.divergence import is_ending
-from playhead.replay.guards import Races
 from playhead.replay.overrides import ResultOverride
+from playhead.replay.steered import Races
 from playhead.trace import events as e
 from playhead.trace.format import ANSWERED
 from playhead.trace.line import Record

@@ -24,10 +24,10 @@ from playhead.kernel.session import Guard, Hooks, World
 from playhead.replay.calls import facts_of, meta_tool
 from playhead.replay.divergence import divergence_of, divergences_of
 from playhead.replay.frozen import FrozenModel, FrozenTool, FrozenWorld
-from playhead.replay.hooks import Payload, RecordedHooks
 from playhead.replay.prefix import TOLD, shortened
 from playhead.replay.reproduction import Follower
 from playhead.replay.serving import KEPT
+from playhead.replay.steered import Payload, RecordedHooks
 from playhead.trace import events as e
 from playhead.trace.owners import parent_of
 from playhead.trace.parameters import without_fingerprints

@@ -23,12 +23,12 @@ from playhead.kernel.lifecycle.signals import listening
 from playhead.kernel.lifecycle.threads import Waiting, run_blocking
 from playhead.kernel.strategies.base import strategy_of
 from playhead.replay.frozen import FrozenWorld
-from playhead.replay.guards import RecordedStops
 from playhead.replay.loading import read_reference, require_no_program, require_options, require_own, require_sound
 from playhead.replay.prefix import Prefix, caught_up, prefix_of, resolve
 from playhead.replay.prefix_world import PrefixFollower, PrefixWorld
 from playhead.replay.redacted import ANSWERS, Rebinding, markers_in, require_whole
 from playhead.replay.reproduction import run_frozen
+from playhead.replay.steered import RecordedStops
 from playhead.trace.format import new_run_id
 from playhead.trace.line import Record
 from playhead.trace.reader import scan

@@ -15,9 +15,9 @@ from playhead.compose.killswitches import require_approval_for, tool_limit
 from playhead.errors import UsageError
 from playhead.replay import Overrides
 from playhead.replay.divergence import divergences_of
-from playhead.replay.guards import Races
 from playhead.replay.missing import POLICIES
 from playhead.replay.reproduction import Follower
+from playhead.replay.steered import Races
 from playhead.testing import ScriptedModel, call, calls, text
 from playhead.trace.events import AgentStarted
 from tests.kernel.runs import make_agent, record_agent

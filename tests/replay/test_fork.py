@@ -14,8 +14,8 @@ from playhead import load_recording
 from playhead.errors import NotReplayableError, PlayheadError, UsageError
 from playhead.replay import replay, reproduce
 from playhead.replay.divergence import divergences_of
-from playhead.replay.guards import Races
 from playhead.replay.reproduction import Follower
+from playhead.replay.steered import Races
 from playhead.testing import ScriptedModel, text
 from playhead.trace.events import LlmRequested, MessageAdded
 from tests.cli.command_line import playhead

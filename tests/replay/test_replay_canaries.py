@@ -13,7 +13,7 @@ import pytest
 from playhead import PlayheadError, load_recording
 from playhead.errors import ModelRequestError, ModelUnavailableError, NotReplayableError
 from playhead.replay import replay, reproduce
-from playhead.replay.hooks import code_in
+from playhead.replay.steered import code_in
 from playhead.trace.events import AgentStarted
 from playhead.trace.types import Completion, Request, ToolCall
 from tests.proving import sample
