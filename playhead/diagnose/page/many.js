@@ -8,7 +8,7 @@ const NUMBERS = {
   cost_usd: { title: "cost", text: (run) => atLeast(run.cost_usd, run.cost_unknown, money), format: money },
 };
 const LAYERS = ["good", "", "model", "flag", "fail"]; // of the dots, the last one on top
-const WIDE = 20; // times the median: more than that takes a logarithmic axis
+const [FEW, WIDE] = [5, 20]; // so many runs, with one of so many times the median, take a logarithmic axis
 const isServed = "served" in document.body.dataset;
 const state = { sort: "started_us", down: true, endings: new Set(), chosen: new Set(), current: null };
 const kept = history.state; // of this entry, when the reader comes back to it
@@ -123,7 +123,7 @@ function dots(name, points) {
   const { title, format } = NUMBERS[name];
   const most = Math.max(...points.map((run) => run[name])) || 1;
   const [least, middle, high] = [0, 0.5, 0.95].map((share) => quantile(points, name, share));
-  const isWide = most > WIDE * middle && least > 0;
+  const isWide = points.length >= FEW && most > WIDE * middle && least > 0;
   const part = (value) => (isWide ? Math.log(Math.max(value, least) / least + 0.1) / Math.log(most / least + 0.1) : value / most);
   const x = (place) => ((place + 0.5) / points.length) * 1000;
   const y = (value) => 100 - part(value) * 96;
