@@ -14,7 +14,7 @@ CORE := $(VENV)/.core-installed
 DEV  := $(VENV)/.dev-installed
 DOCS := $(VENV)/.docs-installed
 
-.PHONY: help demo test quick prove test-real test-phoenix test-mlflow test-providers test-frameworks test-stores test-browser pictures screenshots lint house format bench docs reference clean
+.PHONY: help demo test quick prove test-real test-phoenix test-mlflow test-providers test-frameworks test-ray case-study test-stores test-browser pictures screenshots lint house format bench docs reference clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -28,7 +28,7 @@ test: $(DEV)  ## run the tests; of campaigns and bounds of time, a sample
 	PYTHONHASHSEED=0 $(RUN)python -m pytest -n 3 --dist worksteal $(ARGS)
 
 quick: $(DEV)  ## run the tests that start no process and wait for nothing
-	PYTHONHASHSEED=0 $(RUN)python -m pytest -n 2 --dist worksteal -m "not (slow or real or stores or phoenix or mlflow or providers or frameworks or browser)" $(ARGS)
+	PYTHONHASHSEED=0 $(RUN)python -m pytest -n 2 --dist worksteal -m "not (slow or real or stores or phoenix or mlflow or providers or frameworks or browser or ray)" $(ARGS)
 
 prove: $(DEV)  ## run the tests with every campaign whole and every bound of time asserted; wants a quiet machine
 	PROVE=1 PYTHONHASHSEED=0 $(RUN)python -m pytest -n 2 --dist worksteal $(ARGS)
@@ -46,6 +46,13 @@ test-stores: build/stores/.ready  ## query runs over S3's protocol, from a serve
 test-browser: $(DEV)  ## open reports in the Chromium of this machine, and hold them to their bounds of time
 	$(PIP) install --group browser
 	PROVE=1 $(RUN)python -m pytest -m browser tests/browser $(ARGS)
+
+test-ray: $(DEV)  ## replay on a local Ray cluster; Ray is installed (0.2 GB)
+	$(PIP) install --editable ".[ray]"
+	$(RUN)python -m pytest -m ray tests/replay $(ARGS)
+
+case-study: $(DEV)  ## ask for a verdict on two changes of 30 runs of a real model, on the local model server
+	$(RUN)python -m examples.many_runs.tickets
 
 test-phoenix: $(DEV) build/phoenix/.installed  ## send spans to a real Phoenix; it is installed into build/ (0.9 GB)
 	$(RUN)python -m pytest -m phoenix tests/backends $(ARGS)

@@ -14,6 +14,8 @@ NAMES = (
     "searching",
     "finding",
     "replaying",
+    "corpus",
+    "verdicts",
     "strategies",
     "repair",
     "spans",

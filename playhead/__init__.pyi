@@ -29,6 +29,8 @@ from playhead.kernel.state import Step as Step
 from playhead.kernel.strategies.base import Strategy as Strategy
 from playhead.kernel.strategies.base import register_strategy as register_strategy
 from playhead.kernel.tool_decorator import tool as tool
+from playhead.replay.corpus import Corpus as Corpus
+from playhead.replay.corpus import replay_corpus as replay_corpus
 from playhead.replay.engine import ReplayResult as ReplayResult
 from playhead.replay.overrides import Overrides as Overrides
 from playhead.replay.overrides import ResultOverride as ResultOverride

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from playhead.cli import exits, options
-from playhead.cli.output import PROSE_WIDTH, note, tell, tell_all, text_console, write_json
+from playhead.cli.corpus import replay_many
+from playhead.cli.output import PROSE_WIDTH, tell, tell_all, text_console, write_json
 from playhead.cli.reading import Reading, chosen, open_store
 from playhead.diagnose.document import Document, Row, Section
 from playhead.diagnose.parts import cost_text, counted, time_cell, total_text
@@ -19,12 +21,15 @@ from playhead.trace.blobs import run_id_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
-    from pathlib import Path
 
     from playhead.compose.killswitches.expressions import SwitchExpression
     from playhead.replay import Reproduction
     from playhead.replay.backtest import Figures, RunBacktest, Summary
 
+SUCCESSES: Final = (
+    "`answered`, `equal` to the recorded answer, FILE.json (a JSON schema), MODULE:FUNCTION or judge:MODEL"
+)
+"""What a success of a run may be."""
 SHOWN: Final = 10
 """Divergences that are printed; the first is the cause, `--json` has them all."""
 PARTIAL: Final = {
@@ -164,7 +169,11 @@ def _why_not(name: str) -> str:
 )
 @click.option("--only", type=int, metavar="K", help="Ask the --models the request of turn K again; no loop runs.")
 @click.option("--models", metavar="A,B", help="With --only: the models to ask, separated by commas.")
-@click.option("--repeat", type=click.IntRange(1), help="With --only: how often each model is asked.  [default: 1]")
+@click.option(
+    "--repeat",
+    type=click.IntRange(1),
+    help="How often each run is replayed, or with --only, each model asked.  [default: 1]",
+)
 @click.option(
     "--model",
     help='Another model, as `provider/model`; with --from also "recorded": its answers, until something differs.',
@@ -203,6 +212,16 @@ def _why_not(name: str) -> str:
 @options.program_option
 @options.arg_option
 @options.sealed_option
+@click.option(
+    "--margin",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help="One verdict on all runs: the loss of success to accept; 0.05 is 5 points.",
+)
+@click.option("--baseline", is_flag=True, help="With --margin: replay without the change too, and compare with that.")
+@click.option("--success", metavar="WHAT", help=f"With --margin: {SUCCESSES}.  [default: answered]")
+@click.option("--group", metavar="NAME", help="With --margin: go on with these replays; none of them runs again.")
+@click.option("--concurrency", type=click.IntRange(1), help="With --margin: replays at a time.  [default: 4]")
+@options.repeatable("--output", "outputs", "FILE", "With --margin: also write a .md, .xml (JUnit) or .json.", type=Path)
 @options.filters("model", "arg", "agent")
 def replay(  # noqa: PLR0913 - options
     *,
@@ -225,6 +244,7 @@ def replay(  # noqa: PLR0913 - options
 
     With --only K --models A,B the recorded request of turn K is asked again, and a table shows what each model would do.
     With --from K the run is forked: what came before turn K stays as it was, and the changes hold from there on.
+    With --margin all chosen runs are replayed, and one verdict says whether the change loses successes.
 
     Example:
       playhead replay latest --system-prompt "Answer in one sentence."
@@ -232,16 +252,16 @@ def replay(  # noqa: PLR0913 - options
       playhead replay latest --tool-result 'lookup:{"key": "Zed"}=9,000 feet'
       playhead replay latest --from 3 --model openai/gpt-4o
       playhead replay latest --only 3 --models openai/gpt-4o,ollama/qwen3:8b --repeat 3
-      playhead replay --ended answered --last 20 --system-prompt new.md
+      playhead replay --last 50 --system-prompt new.md --repeat 3 --baseline --margin 0.05
 
     Exit codes:
-      0  the replay ran to its end, whatever changed
+      0  the replay ran to its end, whatever changed; with --margin: PASS
       1  the replay broke: the model did not answer, the strategy raised, or
-         it was cancelled
+         it was cancelled; with --margin: FAIL
       2  the command line is wrong
       3  there is no such run, or its file cannot be read
       4  inconclusive: it stopped at a call that was not recorded, or too few
-         results were recorded ones
+         results were recorded ones; with --margin: too little is known
     """
     from playhead.cli.outcome import replay_as_json, replay_exit_code, replay_rows
     from playhead.cli.progress import Progress, following
@@ -250,35 +270,28 @@ def replay(  # noqa: PLR0913 - options
 
     store = open_store(trace_dir)
     paths, arguments = chosen(store, runs, 0), _arguments(given)
-    if only is not None or models or repeat:
+    if only is not None or models:
         return _decide(paths, only, models, arguments | {"repeat": repeat or 1}, as_json=as_json)
+    if at is not None and (len(paths) > 1 or "margin" in arguments):
+        raise UsageError("--from K is a turn of one run: without --margin, and with one run named")
+    if "margin" in arguments:
+        many = {"repeats": repeat or 1, "min_grounded": min_grounded, "trace": store.folder}
+        return replay_many(paths, arguments | many, as_json=as_json)
+    if len(paths) > 1 or repeat or arguments.keys() & {"baseline", "success", "group", "concurrency", "outputs"}:
+        raise UsageError("many replays get one verdict: name with --margin the loss of success to accept, such as 0.05")
     if at is None and arguments.keys() & {"answer", "edit"}:
         raise UsageError("--answer and --edit are for a fork: name its turn with --from K")
-    if at is not None and len(paths) > 1:
-        raise UsageError(f"--from K is a turn of one run, and {len(paths):,} are chosen")
-
-    def run_again(path: Path) -> int:
-        recording, progress = load_recording(path), Progress()
-        again: Any = recording.replay_sync if at is None else partial(recording.fork_sync, at)
-        with following(progress, trace_dir, as_json=as_json):
-            outcome = again(**arguments, trace=store.folder, min_grounded=min_grounded, on_record=progress)
-        if as_json:
-            write_json([replay_as_json(outcome)])
-        else:
-            console = text_console(pipe_width=PROSE_WIDTH)
-            rows = replay_rows(recording, outcome, min_grounded, console.width)
-            console.print(*rows, Line(), diff_document(outcome.diff), crop=False)
-        return replay_exit_code(outcome)
-
-    codes: list[int] = []
-    try:
-        codes.extend(map(run_again, paths))
-    finally:  # an error ends it, such as a model that does not exist; those before it count
-        if len(paths) > 1:
-            ended, broke, unsure = (codes.count(code) for code in (exits.OK, exits.FAILED, exits.INCONCLUSIVE))
-            counts = f"{ended} to their end, {broke} broke, {unsure} inconclusive"
-            note(f"{len(codes)} of {len(paths)} runs replayed: {counts}")
-    return worst(codes)
+    recording, progress = load_recording(paths[0]), Progress()
+    again: Any = recording.replay_sync if at is None else partial(recording.fork_sync, at)
+    with following(progress, trace_dir, as_json=as_json):
+        outcome = again(**arguments, trace=store.folder, min_grounded=min_grounded, on_record=progress)
+    if as_json:
+        write_json([replay_as_json(outcome)])
+    else:
+        console = text_console(pipe_width=PROSE_WIDTH)
+        rows = replay_rows(recording, outcome, min_grounded, console.width)
+        console.print(*rows, Line(), diff_document(outcome.diff), crop=False)
+    return replay_exit_code(outcome)
 
 
 def worst(codes: Collection[int]) -> int:

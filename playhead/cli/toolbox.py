@@ -50,10 +50,15 @@ def load_program(reference: str) -> Recorded:
     return _named(reference, "--program", Recorded, "function with @playhead.recorded")
 
 
+def load_function(reference: str, option: str) -> FunctionType:
+    """Return the function that an option names; raises like `load_agent`."""
+    return _named(reference, option, FunctionType, "function")
+
+
 def load_policy(reference: str) -> str | FunctionType:
     """Return the function that `--on-missing` names, or else the policy as it is; raises like `load_agent`."""
     is_function = ":" in reference and "/" not in reference
-    return _named(reference, "--on-missing", FunctionType, "function") if is_function else reference
+    return load_function(reference, "--on-missing") if is_function else reference
 
 
 def _behind(value: object) -> object:

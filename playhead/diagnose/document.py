@@ -87,7 +87,8 @@ class Document:
         for number, section in enumerate(self.sections):
             title, _, more = section.title.partition(": ")
             rows = [*([Row(more)] if more else []), *section.rows]
-            text = [line for row in rows for line in wrap(row.lead + row.text, _CODE_WIDTH, row.most)]
+            text = [str(line) for line in _table_lines(section.table, _CODE_WIDTH)] if section.table else []
+            text += [line for row in rows for line in wrap(row.lead + row.text, _CODE_WIDTH, row.most)]
             fence = max(["``", *_BACKTICKS.findall("\n".join(text))], key=len) + "`"  # nothing in the text closes it
             lines += [f"{'##' if number else '#'} {title}", "", f"{fence}text", *text, fence, ""]
         return "\n".join(lines)

@@ -164,6 +164,7 @@ def _of_header(data: dict[str, Any]) -> Iterator[str]:
     yield from (f"agent={agent.get('name')}", f"model={model}", f"model={model.partition('/')[2] or model}")
     yield from (f"tag={each}" for each in telemetry.get("tags", ()))
     named = {name: telemetry.get(name) for name in ("session_id", "user_id")} | telemetry.get("metadata", {})
+    named["group"] = data.get("replay_group")
     yield from (f"tag={name}={text}" for name, value in named.items() for text in _texts(value))
 
 

@@ -109,6 +109,11 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def points(share: float) -> str:
+    """Return a difference of shares in percentage points, without its sign."""
+    return f"{abs(share) * 100:.1f} points"
+
+
 # --- tokens, costs and times in words: an unknown part is never counted as 0 -------------------------------------------
 
 

@@ -68,6 +68,9 @@ class Line:
         self._whole = whole
         """Never truncated, for paths and hashes that users copy. The terminal wraps the line."""
 
+    def __str__(self) -> str:
+        return "".join(text for text, _ in self._parts)
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> list[Segment]:
         """Return the segments of the line."""
         from rich.segment import Segment  # noqa: PLC0415 - rich is loaded by those who print

@@ -1,5 +1,7 @@
 # The public names, each with its home: what a type checker sees, and what `__init__.py` loads when it is first used.
 
+from playhead.replay.corpus import Corpus as Corpus
+from playhead.replay.corpus import replay_corpus as replay_corpus
 from playhead.replay.decisions import Decision as Decision
 from playhead.replay.decisions import decide as decide
 from playhead.replay.divergence import Divergence as Divergence
@@ -20,3 +22,4 @@ from playhead.replay.reproduction import reproduce as reproduce
 from playhead.replay.reproduction import reproduce_sync as reproduce_sync
 from playhead.replay.resume_run import resume as resume
 from playhead.replay.resume_run import resume_sync as resume_sync
+from playhead.replay.success import Judge as Judge

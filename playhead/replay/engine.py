@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Unpack
 
@@ -56,21 +57,18 @@ if TYPE_CHECKING:
 Verdict = Literal["same", "changed", "inconclusive"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReplayResult:
     """The outcome of `replay`."""
 
     run: RunResult
     """The result of the replay's own run, also if it failed or was stopped."""
+    original: Recording
+    """The recorded run."""
     recording: Recording
     """The replay's own events. They are also in its trace, if it was traced."""
-    diff: RunDiff
-    """The recorded run compared with the replay."""
-    verdict: Verdict
-    """`same` or `changed`, by output, calls, turns and strategy switches; `inconclusive` if the replay cannot tell.
-
-    `changed` does not prove that the override is the cause: a live model may answer differently each time.
-    """
+    conclusive: bool
+    """Whether the replay can tell what the change did: it ended, on grounded results, from a whole recording."""
     grounded: float | None
     """Share of calls answered from the recording in the same state of the world, 0 to 1; None if the replay made no
     calls."""
@@ -80,6 +78,19 @@ class ReplayResult:
     """The reason the replay stopped early, or None."""
     notes: tuple[str, ...]
     """Notes about the replay, one sentence each."""
+
+    @cached_property
+    def diff(self) -> RunDiff:
+        """The recorded run compared with the replay."""
+        return diff_recordings(self.original, self.recording)
+
+    @property
+    def verdict(self) -> Verdict:
+        """`same` or `changed`, by output, calls, turns and strategy switches; `inconclusive` if the replay cannot tell.
+
+        `changed` does not prove that the override is the cause: a live model may answer differently each time.
+        """
+        return "inconclusive" if not self.conclusive else "same" if self.diff.identical else "changed"
 
 
 async def replay(
@@ -118,6 +129,7 @@ async def replay(
             clients, with the overrides applied to its requests.
         args: arguments of the function by name, in place of the recorded ones.
         sealed: with `program=`: stop when this process connects a socket that is not that of a wrapped client's request.
+        group: a name for replays that belong together: `playhead list --replays --tag group=NAME` finds them.
 
     Returns:
         The outcome, also if the replay was stopped or the model failed: see `stopped`.
@@ -170,6 +182,7 @@ async def run_plan(plan: Plan, options: ReplayOptions, world: ReplayWorld) -> Re
             replay_of=plan.recording.run_id,
             replay_mode=world.mode,
             overrides=world.changes,
+            replay_group=options.get("group"),
         )
     except (ReplayError, RunError) as error:
         if not isinstance(error.result, RunResult):
@@ -192,12 +205,11 @@ def judged(  # noqa: PLR0913, PLR0917 - what a replay came to
     min_grounded: float | None,
 ) -> ReplayResult:
     """Return the outcome of a replay. With `min_grounded` None, nothing can be concluded whatever its calls got."""
-    diff, rungs, stops = diff_recordings(recording, own), answers.rungs, answers.stops
+    rungs, stops = answers.rungs, answers.stops
     # results given by the caller count as grounded
     share = grounded_share({rung: count for rung, count in rungs.items() if rung not in GIVEN}, stops)
     is_sure = min_grounded is not None and (share is None or share >= min_grounded)
-    verdict: Verdict = "inconclusive" if not is_sure else "same" if diff.identical else "changed"
-    return ReplayResult(run, own, diff, verdict, grounded_share(rungs, stops), dict(rungs), stopped, notes)
+    return ReplayResult(run, recording, own, is_sure, grounded_share(rungs, stops), dict(rungs), stopped, notes)
 
 
 def replay_sync(

@@ -52,6 +52,7 @@ class ReplayOptions(TypedDict, total=False):
     program: Callable[..., Any] | None
     args: Mapping[str, Any] | None
     sealed: bool
+    group: str | None
 
 
 @dataclass(frozen=True)

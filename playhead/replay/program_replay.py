@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from playhead.trace.events import ErrorInfo, ToolCallCompleted
     from playhead.trace.line import Record
 
-OPTIONS: Final = frozenset({"program", "args", "sealed", "on_missing", "trace", "min_grounded", "on_record"})
+OPTIONS: Final = frozenset({"program", "args", "sealed", "on_missing", "trace", "min_grounded", "on_record", "group"})
 """The options of `replay` that a program can have."""
 
 
@@ -74,7 +74,8 @@ async def replay_program(
     heard = [world.answers.note, records.append, *filter(None, [options.get("on_record")])]
     run = open_replay(world, options.get("trace", DEFAULT), heard)
     stated = changes.as_json() | ({"args": to_json(dict(args))} if args else {})
-    about = {"replay_of": recording.run_id, "replay_mode": "replay", "overrides": stated}
+    about: dict[str, Any] = {"replay_of": recording.run_id, "replay_mode": "replay", "overrides": stated}
+    about["replay_group"] = options.get("group")
     with no_sockets(world.stop, sealed=options.get("sealed", False)):
         await perform(known, bound, run, world, about)
     run.recorder.seal()

@@ -201,19 +201,3 @@ def test_a_redacted_prompt(server: ChatServer, home: Path) -> None:
     assert server.requests[-1]["messages"][-1]["content"] == "Use hunter22."
     assert "hunter22" not in result.output
     assert b"hunter22" not in (home / ".playhead/traces/replays" / f"{newest(home)}.jsonl").read_bytes()
-
-
-def test_many_runs_are_replayed_with_one_change(recorded: Path, server: ChatServer) -> None:
-    """Those that the conditions choose, one after the other; an error ends it, and it is said how many were replayed."""
-    recorded.with_name("second.jsonl").write_bytes(recorded.read_bytes())
-    server.answers[:] = (*SAME, *SAME, *SAME)
-    options = ("--run-model", "m", "--last", "2", "--run-arg", "key=Mount Zed", "--api-base", server.address)
-    for exit_code, last, changed in (
-        (0, "2 of 2 runs replayed: 2 to their end, 0 broke, 0 inconclusive", 2),
-        (2, "1 of 2 runs replayed: 1 to their end, 0 broke, 0 inconclusive", 1),
-    ):
-        result = playhead("replay", *options, "--task", "And in metres?", "--json")
-        assert [each["overrides"]["task"] for each in objects(result)][:changed] == ["And in metres?"] * changed
-        assert (result.exit_code, last in result.stderr) == (exit_code, True)
-    refused = playhead("replay", *options, "--from", "1")
-    assert (refused.exit_code, "--from K is a turn of one run, and 2 are chosen" in refused.stderr) == (2, True)

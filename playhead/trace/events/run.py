@@ -48,6 +48,8 @@ class RunStarted(EventBase, kind="run-started"):
     """How it is replayed: `reproduce`, `replay`, `fork`."""
     overrides: Annotated[dict[str, JsonValue], VOLATILE] = Field(default_factory=dict)
     """The replay's overrides, by name."""
+    replay_group: Annotated[Id | None, VOLATILE] = None
+    """The replays that this one belongs to, such as those of one verdict; absent when it stands alone."""
     resumed_from: Annotated[Id | None, VOLATILE] = None
     """Id of the run that this one continues."""
     chat: Annotated[ChatTurn | None, VOLATILE] = None

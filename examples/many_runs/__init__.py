@@ -1,0 +1,1 @@
+"""Many runs, one verdict: see docs/guides/many-runs.md."""

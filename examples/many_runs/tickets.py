@@ -1,0 +1,123 @@
+"""A case study on a real model: what do a new prompt, and another temperature, do to 30 recorded runs?
+
+`make case-study` runs it. The agent names the team that a ticket of support is for. The model server is the one at PLAYHEAD_TEST_API_BASE, or
+http://127.0.0.1:8091/v1; docs/guides/many-runs.md has what this printed.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from playhead import Agent, Context, LiteLLM
+
+if TYPE_CHECKING:
+    from playhead import Recording
+
+API_BASE = os.environ.get("PLAYHEAD_TEST_API_BASE", "http://127.0.0.1:8091/v1")
+MODEL = os.environ.get("PLAYHEAD_TEST_MODEL", "openai/qwen2.5-coder-1.5b")
+FOLDER = Path("build/case-study")
+PROMPT = """\
+You route tickets of a shop for hiking gear. Answer with the name of one team and nothing else.
+
+billing: invoices, payments, refunds, prices.
+
+delivery: parcels that are late, lost or at the wrong address.
+
+repair: things that are broken, torn or leak."""
+NEW_PROMPT = """\
+You route tickets of a shop for hiking gear. Answer with the name of one team and nothing else.
+
+Every customer deserves a quick and friendly service. Read the ticket to its end before you answer.
+
+If a customer is angry or in a hurry, the ticket is for billing, whatever it is about.
+
+billing: invoices, payments, refunds, prices.
+
+delivery: parcels that are late, lost or at the wrong address.
+
+repair: things that are broken, torn or leak."""
+TICKETS = {
+    "billing": (
+        "I was charged twice for one order.",
+        "Please send me the invoice for the blue jacket.",
+        "My card was refused, but the money is gone.",
+        "The refund for the stove has not arrived.",
+        "Why is the tent cheaper in your newsletter?",
+        "Can I pay the boots in two parts?",
+        "The invoice has the wrong company name.",
+        "You took 20 euros too much from my account.",
+        "I want my money back for the unused rope.",
+        "Does the price include tax?",
+    ),
+    "delivery": (
+        "My parcel should have been here on Monday. I am furious!",
+        "The parcel went to my old address.",
+        "Tracking has said 'in transit' for nine days. I leave tomorrow, hurry!",
+        "The neighbour never got my parcel.",
+        "Where is my order?",
+        "The courier left the box in the rain at number 12, I live at 21. Outrageous!",
+        "When will the sleeping bag arrive? I need it tonight!",
+        "The parcel was sent to Spain, I live in Sweden.",
+        "Only one of my two parcels came.",
+        "The driver did not ring and took the parcel back.",
+    ),
+    "repair": (
+        "The zip of my tent is torn.",
+        "My water bottle leaks. This is a disgrace!",
+        "The sole came off my left boot.",
+        "The stove does not light any more. We are on the mountain, quick!",
+        "A pole of the tent is broken.",
+        "The air mattress goes flat every night. I am sick of it!",
+        "The headlamp does not turn on.",
+        "The strap of my backpack is ripped.",
+        "My rain jacket lets water in at the shoulders. What junk!",
+        "The handle of the pan broke off.",
+    ),
+}
+TEAM_OF = {ticket: team for team, tickets in TICKETS.items() for ticket in tickets}
+
+
+def routed(answer: object, recording: Recording) -> bool:
+    """Accept the name of the right team, and nothing else."""
+    return str(answer).strip(" .\n").lower() == TEAM_OF[str(recording.header.task)]
+
+
+def record() -> None:
+    """Record a run of each ticket, unless that has been done."""
+    parameters = {"temperature": 0.8, "max_tokens": 8}
+    model = LiteLLM(MODEL, api_base=API_BASE)
+    agent = Agent(
+        model,
+        system_prompt=PROMPT,
+        parameters=parameters,
+        trace=FOLDER,
+        context=Context(rationale=False, meta_tools=()),
+    )
+    for number, ticket in enumerate(TEAM_OF):
+        if not (FOLDER / f"ticket-{number:02}.jsonl").exists():
+            agent.run_sync(ticket, run_id=f"ticket-{number:02}")
+
+
+def playhead(*arguments: str) -> None:
+    """Show a command, and run it as a user would."""
+    print("$ playhead", *(f"'{each}'" if " " in each else each for each in arguments), flush=True)
+    subprocess.run([sys.executable, "-m", "playhead", *arguments], check=False)  # noqa: S603 - our own
+
+
+def main() -> None:
+    """Record, and ask for a verdict on each of the two changes."""
+    os.environ |= {"OPENAI_API_KEY": "not-needed", "PLAYHEAD_TRACE_DIR": str(FOLDER), "COLUMNS": "100"}
+    record()
+    (FOLDER / "new-prompt.md").write_text(NEW_PROMPT, encoding="utf-8")
+    every = ("replay", "--last", "30", "--api-base", API_BASE, "--success", "examples.many_runs.tickets:routed")
+    verdict = ("--repeat", "2", "--baseline", "--margin", "0.1", "--concurrency", "1")
+    playhead(*every, "--system-prompt", str(FOLDER / "new-prompt.md"), *verdict, "--group", "new-prompt")
+    playhead(*every, "--set", "temperature=0", *verdict, "--group", "temperature-0")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,267 @@
+"""Many recordings replayed with one change: each replay once, measured, and kept under its group.
+
+    corpus = replay_corpus(paths, system_prompt="Be brief.", repeats=3, baseline=True, margin=0.05)
+
+The data flows one way: recordings → jobs → replays → measures → verdict. The measures of each replay go to a journal of the
+group, `corpora/GROUP.jsonl` in the folder of traces, so that a corpus that was killed goes on where it was. The replays
+themselves are in `replays/` like any other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from playhead.diagnose.diff_calls import Alignment, RunCalls, call_script
+from playhead.diagnose.spending import spent_by
+from playhead.errors import PlayheadError, TraceWriteError, UsageError
+from playhead.kernel.checks import checked_folder
+from playhead.kernel.lifecycle.threads import workers
+from playhead.replay.overrides import Overrides
+from playhead.replay.plan import ReplayOptions
+from playhead.replay.recording import Again, load_recording
+from playhead.replay.success import passes, success_of
+from playhead.replay.verdict import CorpusVerdict, Measures, judge, require_margin
+from playhead.settings import load_settings
+from playhead.trace.blobs import run_id_of
+from playhead.trace.events import LlmResponded
+from playhead.trace.format import checked_run_id, new_run_id
+from playhead.trace.store import TraceStore
+from playhead.trace.values import canonical_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+    from typing import Unpack
+
+    from playhead.diagnose.recording import Recording
+    from playhead.replay.engine import ReplayResult
+    from playhead.replay.success import Check, SuccessLike
+    from playhead.replay.verdict import Arm, Key
+
+JOURNALS: Final = "corpora"
+"""The subfolder of a folder of traces that holds the journals."""
+BROKEN: Final = ("llm_error", "error", "trace_error", "cancelled")
+"""Endings of a replay that say nothing of the change: such a replay runs again when the corpus goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One replay to run, or a recorded run to measure. It is pickled where the executor's workers are other processes."""
+
+    path: Path
+    """The recording."""
+    arm: Arm
+    repeat: int
+    changes: Mapping[str, Any]
+    """Overrides and options of the replay."""
+    check: Check
+    """What a success is."""
+
+    @property
+    def key(self) -> Key:
+        """Which measures it comes to."""
+        return run_id_of(self.path), self.arm, self.repeat
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """A change, replayed over many recordings."""
+
+    group: str
+    """The name under which the replays are kept."""
+    changes: dict[str, Any]
+    """The overrides, as recorded."""
+    success: str
+    """What counted as a success."""
+    repeats: int
+    """Replays of each recording."""
+    baseline: bool
+    """Whether each recording was also replayed without the change."""
+    verdict: CorpusVerdict
+    """The verdict."""
+    measured: tuple[Measures, ...]
+    """The measures of each replay, in the order of the recordings."""
+
+
+def replay_corpus(  # noqa: PLR0913 - a verdict states what it rests on
+    references: Iterable[str | Path],
+    *,
+    margin: float,
+    repeats: int = 1,
+    baseline: bool | Mapping[str, Any] = False,
+    success: SuccessLike = "answered",
+    executor: Executor | None = None,
+    concurrency: int = 4,
+    on_progress: Callable[[int, int], object] | None = None,
+    **changes: Unpack[Again],
+) -> Corpus:
+    """Replay many recordings with one change, and return one verdict: PASS, FAIL or INCONCLUSIVE.
+
+    Blocks until the last replay has ended; each replay runs as `Recording.replay` does, in a thread of its own unless an
+    executor is given.
+
+    Args:
+        references: the recordings: run ids, paths, `latest`.
+        margin: the loss of success that is accepted, as a share: 0.05 is 5 percentage points.
+        repeats: replays of each recording. Repeats tell a model's variation from a loss; more recordings tell more.
+        baseline: replay each recording without the change as well, and compare with that. Without it the change is compared
+            with the recorded runs, and a loss is INCONCLUSIVE: it may be the model's own variation. A mapping has overrides
+            of its own, such as the model object that a recording cannot name.
+        success: what a success is, besides an answer: `answered` (nothing else), `equal` to the recorded answer, a JSON
+            schema, a function of the answer and the recording that returns a bool, or a `playhead.replay.Judge`.
+        executor: where replays run, any `concurrent.futures` executor; its workers need the folder of traces and, in other
+            processes, changes that can be pickled. By default threads.
+        concurrency: replays that run, or wait in the executor, at the same time.
+        on_progress: called with the number of replays that are done, and of all.
+        changes: overrides and options, as for `Recording.replay`. Options, `agent=` and `program=` among them, hold for the
+            baseline too. What is stored under `group=` is not run again, so a corpus that was interrupted goes on under its
+            group; by default it is a new id.
+
+    Raises:
+        UsageError: an argument is not valid, the group holds replays of another change, or no recording could be replayed.
+        TraceError: a reference does not name a recording, or the journal cannot be read or written.
+        MissingDependencyError: the extra `stats` is not installed.
+    """
+    require_margin(margin)
+    options: dict[str, Any] = {name: value for name, value in changes.items() if name in ReplayOptions.__annotations__}
+    overrides: dict[str, Any] = {name: value for name, value in changes.items() if name not in options}
+    others, criterion, check = dict(baseline) if isinstance(baseline, Mapping) else {}, *success_of(success)
+    stated = [Overrides.of(each).as_json() for each in (overrides, others)]
+    folder = checked_folder(options.get("trace", load_settings().trace_dir))
+    group = checked_run_id(options.get("group") or new_run_id())
+    options |= {"trace": folder, "group": group}
+    reference: Arm = "recorded" if baseline is False else "baseline"
+    # Both arms of a recording run together: a provider that changes meanwhile changes both.
+    arms = {reference: options | others, "changed": options | overrides}
+    jobs = [
+        Job(path, arm, repeat, given, check)
+        for path in dict.fromkeys(map(TraceStore(folder).resolve, references))
+        for repeat in range(repeats)
+        for arm, given in arms.items()
+        if repeat == 0 or arm != "recorded"
+    ]
+    # A hash shows nothing of the change, which may hold what is redacted elsewhere.
+    about = {"changes": hashlib.sha256(canonical_json(stated)).hexdigest(), "success": criterion}
+    journal = folder / JOURNALS / f"{group}.jsonl"
+    found = read_journal(journal, about)
+    missing = [job for job in jobs if job.key not in found]
+    ended = run_jobs(missing, executor or Threads(), concurrency)
+    for done, measures in enumerate(ended, len(jobs) - len(missing) + 1):
+        found[measures.key] = measures
+        if measures.replay is not None or measures.arm == "recorded":
+            keep(journal, asdict(measures))
+        if on_progress is not None:
+            on_progress(done, len(jobs))
+    measured = tuple(found[job.key] for job in jobs)
+    if all(each.replay is None for each in measured):
+        why = next((each.why for each in measured if each.why), "none is named")
+        raise UsageError(f"no recording could be replayed: {why}")
+    has_baseline, least = reference == "baseline", options.get("min_grounded", 0.8)
+    verdict = judge(measured, margin=margin, baseline=has_baseline, min_grounded=least)
+    return Corpus(group, stated[0], criterion, repeats, has_baseline, verdict, measured)
+
+
+def run_jobs(jobs: Iterable[Job], executor: Executor, concurrency: int) -> Iterator[Measures]:
+    """Yield the measures of each job once it is done; so many jobs at a time are with the executor."""
+    waiting, running = iter(jobs), set[Future[Measures]]()
+    try:
+        while True:
+            running |= {executor.submit(run_job, job) for job in islice(waiting, max(concurrency, 1) - len(running))}
+            if not running:
+                return
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            yield from (future.result() for future in done)
+    finally:
+        for future in running:
+            future.cancel()
+
+
+class Threads(Executor):
+    """Runs each job in a daemon thread: Ctrl-C does not wait for a model that does not answer."""
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401 - the function's own
+        """Start a job."""
+        future: Future[Any] = Future()
+
+        def work() -> None:
+            try:
+                future.set_result(function(*args, **kwargs))
+            except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
+                future.set_exception(error)
+
+        workers.submit(work, lambda _: None)
+        return future
+
+
+def run_job(job: Job) -> Measures:
+    """Run one replay and measure it; with the reason where it cannot be judged. This is what an executor's workers do."""
+    try:
+        recording = load_recording(job.path)
+        if job.arm == "recorded":
+            why = None if recording.status == "closed" else f"the recording is {recording.status}"
+            return _measured(job, recording, recording, why)
+        outcome = recording.replay_sync(**job.changes)
+        replay = None if outcome.run.terminated_by in BROKEN else outcome.run.run_id
+        return _measured(job, recording, outcome.recording, _doubt(outcome), replay)
+    except PlayheadError as error:
+        return Measures(*job.key, why=f"{type(error).__name__}: {error}")
+
+
+def _doubt(outcome: ReplayResult) -> str | None:
+    """Return why nothing can be concluded from a replay, in words that many replays share."""
+    if outcome.stopped is not None:
+        return f"the replay was stopped: {outcome.run.terminated_by}"
+    return None if outcome.conclusive else "too few results are recorded ones, or the recording is not whole"
+
+
+def _measured(job: Job, recording: Recording, own: Recording, why: str | None, replay: str | None = None) -> Measures:
+    """Return what a run came to: a replay, or the recorded run itself."""
+    total, script = spent_by(own.records), call_script(Alignment(RunCalls(recording), RunCalls(own)))
+    return Measures(
+        *job.key,
+        replay,
+        success=None if why is not None else passes(job.check, own, recording),
+        why=why,
+        edits=sum(each.kind != "same" for each in script),
+        tokens=None if total.usage.unknown else total.usage.total_tokens,
+        cost_usd=None if total.cost_unknown else total.cost_usd,
+        latency_ms=sum(each.event.latency_ms for each in own.records if isinstance(each.event, LlmResponded)),
+    )
+
+
+def read_journal(path: Path, about: Mapping[str, str]) -> dict[Key, Measures]:
+    """Return the measures that a group's journal holds; create it if there is none.
+
+    Raises:
+        UsageError: it is about another change.
+        TraceWriteError: it cannot be read or written.
+    """
+    try:
+        TraceStore(path.parent).create()
+        lines = list(_objects(path.read_bytes() if path.exists() else b""))
+        if not lines:
+            keep(path, about)
+    except OSError as error:
+        raise TraceWriteError(f"the journal {path} cannot be used: {error.strerror or error}") from None
+    if lines and lines[0] != about:
+        raise UsageError(f"the group {path.stem} is of another change or another success: name this one differently")
+    return {each.key: each for each in (Measures(**line) for line in lines[1:])}
+
+
+def keep(path: Path, value: Mapping[str, Any]) -> None:
+    """Append a line to a journal: a line break first, because the process may have been killed in the middle of a line."""
+    with path.open("ab") as journal:
+        journal.write(b"\n" + json.dumps(value).encode())
+
+
+def _objects(written: bytes) -> Iterator[dict[str, Any]]:
+    for line in written.splitlines():
+        with suppress(ValueError):  # cut off, or empty
+            yield json.loads(line)

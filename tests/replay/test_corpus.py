@@ -1,0 +1,218 @@
+"""`replay_corpus`: many recordings replayed, kept under a group, and judged; where they run makes no difference."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from benchmarks.corpus import Lookups, found, record
+from playhead import Corpus, UsageError, replay_corpus
+from playhead.diagnose.finding import Query, find
+from playhead.replay import Judge
+from playhead.testing import ScriptedModel, text
+from playhead.trace.store import TraceStore
+from tests.proving import sample
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+RUNS = 30
+
+
+def replayed(folder: Path, **options: Any) -> Corpus:
+    """Replay all runs of a folder, told to be brief."""
+    defaults: dict[str, Any] = {
+        "baseline": {"model": Lookups(2)}, "model": Lookups(2), "system_prompt": "Be brief.", "margin": 0.2,
+        "success": found, "on_missing": "lenient", "min_grounded": 0.5, "trace": folder,
+    }  # fmt: skip
+    return replay_corpus(sorted(folder.glob("*.jsonl")), **{**defaults, **options})
+
+
+def replay_in_a_process() -> None:
+    """Replay the folder that is named, and say how many replays are done."""
+    replayed(Path(sys.argv[1]), group="killed", on_progress=lambda done, _: print(done, flush=True))  # noqa: T201
+
+
+def table(corpus: Corpus) -> list[Any]:
+    """Return what does not differ when the same replays run again: all but ids and times."""
+    effects = [each for each in corpus.verdict.effects if each.measure != "latency_ms"]
+    measured = [(each.key, each.success, each.why, each.edits, each.tokens, each.cost_usd) for each in corpus.measured]
+    return [corpus.verdict.verdict, corpus.verdict.reason, corpus.verdict.lost, effects, measured]
+
+
+def in_group(folder: Path, group: str) -> int:
+    """Return how many replays of a group there are."""
+    return sum(1 for _ in find(TraceStore(folder / "replays"), Query(tags=[f"group={group}"])))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Thirty recorded runs."""
+    folder = tmp_path_factory.mktemp("corpus")
+    record(folder, RUNS, 2)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(folder: Path) -> list[Any]:
+    """The table of a corpus that nobody disturbed."""
+    return table(replayed(folder, group="whole"))
+
+
+def test_a_corpus_is_replayed_measured_and_judged(folder: Path, whole: list[Any]) -> None:
+    """Each third task is lost, each fifth looks up once more, and the replays are stored with their group."""
+    verdict, reason, lost, effects, measured = whole
+    assert (verdict, reason[:32], in_group(folder, "whole")) == ("FAIL", "success falls by 33.3 points: wi", 2 * RUNS)
+    assert lost == tuple((f"run-{number:05}", -1.0) for number in range(0, RUNS, 3))
+    assert [(each.measure, each.recordings, each.reference, each.changed) for each in effects] == [
+        ("success", RUNS, 1.0, pytest.approx(2 / 3)),
+        ("edits", RUNS, 0.0, pytest.approx(0.2)),
+        ("tokens", RUNS, 24.0, pytest.approx(26.4)),
+        ("cost_usd", RUNS, 0.0, 0.0),
+    ]
+    assert [each[0] for each in measured[:2]] == [("run-00000", "baseline", 0), ("run-00000", "changed", 0)]
+
+
+def test_what_is_stored_is_not_run_again(folder: Path, whole: list[Any]) -> None:
+    """Under its group a corpus goes on: here nothing is left, then a repeat; another change or success is refused."""
+    heard: list[Any] = []
+    assert table(replayed(folder, group="whole", on_progress=lambda *counts: heard.append(counts))) == whole
+    assert heard == []
+    again = replayed(folder, group="whole", repeats=2, on_progress=lambda *counts: heard.append(counts))
+    assert (heard[0], heard[-1], len(again.measured)) == ((61, 120), (120, 120), 120)
+    for options in (
+        {"system_prompt": "No."},
+        {"success": "answered"},
+        {"baseline": {"model": Lookups(2), "task": "1"}},
+    ):
+        with pytest.raises(UsageError, match="the group whole is of another change or another success"):
+            replayed(folder, group="whole", **options)
+
+
+class Backwards(Executor):
+    """Waits for three jobs, runs the newest first, and counts how many wait."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Callable[[], None]] = []
+        self.most = 0
+
+    def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.waiting.append(lambda: future.set_result(function(*args, **kwargs)))
+        self.most = max(self.most, len(self.waiting))
+        while self.most == 3 and self.waiting:
+            self.waiting.pop()()
+        return future
+
+
+@pytest.mark.slow
+def test_any_executor_will_do(folder: Path, whole: list[Any]) -> None:
+    """Other processes, and an executor that runs jobs backwards, give the same table; none gets more jobs than it may."""
+    backwards = Backwards()
+    assert table(replayed(folder, executor=backwards, concurrency=3)) == whole
+    assert backwards.most == 3
+    with ProcessPoolExecutor(2, get_context("spawn")) as executor:
+        assert table(replayed(folder, executor=executor)) == whole
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("done", sample([1, 7, 13, 22, 31, 40, 47, 55, 59], [7, 40]))
+def test_a_corpus_that_was_killed_goes_on(tmp_path: Path, folder: Path, whole: list[Any], done: int) -> None:
+    """After SIGKILL in the middle of replays, and with the last line of the journal cut off, the table is the same."""
+    for path in folder.glob("*.jsonl"):
+        (tmp_path / path.name).hardlink_to(path)
+    code = "from tests.replay.test_corpus import replay_in_a_process as run; run()"
+    root = Path(__file__).parents[2]
+    with subprocess.Popen([sys.executable, "-c", code, tmp_path], stdout=subprocess.PIPE, cwd=root) as process:
+        assert process.stdout is not None
+        while int(process.stdout.readline()) < done:
+            pass
+        process.send_signal(signal.SIGKILL)
+    journal = tmp_path / "corpora" / "killed.jsonl"
+    written = journal.read_bytes()
+    journal.write_bytes(written[: len(written) - done % 9])
+    assert done <= in_group(tmp_path, "killed") < 2 * RUNS
+    assert table(replayed(tmp_path, group="killed")) == whole
+    assert in_group(tmp_path, "killed") <= 2 * RUNS + 6  # those that ran when it was killed, and the one cut off
+
+
+def test_a_model_that_does_not_answer_is_asked_again(folder: Path) -> None:
+    """Such a replay says nothing of the change: it is not judged, not kept, and runs again when the corpus goes on."""
+    with pytest.raises(UsageError, match="no recording could be replayed: the replay was stopped: llm_error"):
+        replayed(folder, group="down", baseline=False, system_prompt="fail")
+    assert (folder / "corpora/down.jsonl").read_bytes().count(b"\n{") == 1 + RUNS  # the recorded runs
+
+
+def test_what_leaves_the_script_is_not_judged(folder: Path) -> None:
+    """A replay that asks for what was not recorded counts as lost; where there are too many, there is no verdict."""
+    corpus = replayed(folder, on_missing="strict", margin=0.9)
+    reasons = {each.recording: each.why for each in corpus.measured if each.why}
+    assert reasons == {f"run-{number:05}": "the replay was stopped: replay_stopped" for number in range(0, RUNS, 5)}
+    assert (corpus.verdict.verdict, corpus.verdict.judged) == ("PASS", 24)
+    assert corpus.verdict.effects[0].low == pytest.approx(-0.66, abs=0.05)
+    assert replayed(folder, on_missing="strict", margin=0.9, min_grounded=0.9).verdict.verdict == "INCONCLUSIVE"
+
+
+def test_recordings_that_cannot_be_replayed(tmp_path: Path) -> None:
+    """They are told beside the others; if it is all of them, or none is named, there is nothing to judge."""
+    record(tmp_path, 2, 2)
+    first, second = sorted(tmp_path.glob("*.jsonl"))
+    first.write_bytes(first.read_bytes().replace(b"task 0", b"task 9"))
+    why = replayed(tmp_path, baseline=False).measured[1].why
+    assert why is not None
+    assert why.startswith("NotReplayableError: run-00000.jsonl is not what was written")
+    for path, refusal in ((second, "the recording is damaged"), (first, "none is named")):
+        path.unlink()
+        with pytest.raises(UsageError, match=f"no recording could be replayed: {refusal}"):
+            replayed(tmp_path, baseline=False)
+
+
+JUDGED = [*[text("true")] * 2, *[text("false")] * 2]
+
+
+@pytest.mark.parametrize(
+    ("success", "name", "passed"),
+    [
+        ("answered", "answered", [True, True]),
+        ("equal", "equal", [False, True]),
+        (found, "benchmarks.corpus:found", [False, True]),
+        ({"type": "string", "pattern": "found"}, "JSON schema", [False, False]),  # it is no JSON
+        (Judge(ScriptedModel(JUDGED)), "judge scripted/model", [True, False]),
+    ],
+)
+def test_what_a_success_is(tmp_path: Path, success: Any, name: str, passed: list[bool]) -> None:
+    """It is what the user gives: a word, a function, a schema, or a judge."""
+    record(tmp_path, 2, 2)
+    corpus = replayed(tmp_path, success=success, baseline=False, concurrency=1)
+    changed = [each.success for each in corpus.measured if each.arm == "changed"]
+    assert (corpus.success, changed) == (name, passed)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (
+            {"success": Judge(Lookups(2))},
+            "UsageError: success: scripted/lookups cannot judge its own answers; name another",
+        ),
+        ({"success": lambda *_: 1}, "UsageError: success: the check must return True or False; it returned 1"),
+        ({"success": lambda answer: answer}, "UsageError: success: the check raised TypeError: "),
+        ({"success": "equals"}, r"success: there is no criterion 'equals'. Did you mean 'equal'\?"),
+        ({"success": {"type": "nothing"}}, "success: this JSON schema cannot be used: "),
+        ({"margin": 5}, "margin must be a share between 0 and 1"),
+        ({"systemprompt": "x"}, "Overrides has no field 'systemprompt'"),
+        ({"group": "../x"}, "'../x' is not a run id"),
+        ({"trace": None}, "trace must be a folder"),
+    ],
+)
+def test_arguments_that_are_not_valid(folder: Path, options: dict[str, Any], why: str) -> None:
+    """They are refused, most of them before anything is replayed."""
+    with pytest.raises(UsageError, match=why):
+        replayed(folder, **options)
