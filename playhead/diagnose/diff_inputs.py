@@ -30,8 +30,6 @@ def input_changes(alignment: Alignment) -> tuple[InputChange, ...]:
     originals, replays = alignment.original.recording.owners, alignment.replay.recording.owners
     found: dict[tuple[str, str, str, str], InputChange] = {}
     for replay_owner, owner in alignment.owners.items():
-        if owner not in originals or replay_owner not in replays:
-            continue
         for change in _owner_changes(originals[owner], replays[replay_owner]):
             key = (change.agent, change.name, repr(change.original), repr(change.replay))
             found.setdefault(key, change)

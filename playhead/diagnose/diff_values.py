@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from collections.abc import Set as AbstractSet
 
+    from playhead.trace.values import JsonValue
+
 MOST_DIFFERENCES: Final = 100
 """The maximum number of listed differences of one value."""
 MOST_LINES: Final = 400
@@ -78,23 +80,15 @@ def _alike_dicts(left: dict[str, Any], right: dict[str, Any]) -> bool:
     return made == now or not comparable(made, now)
 
 
-def differences(
-    original: Any,  # noqa: ANN401 - JSON
-    replay: Any,  # noqa: ANN401 - JSON
-    most: int = MOST_DIFFERENCES,
-) -> tuple[Difference, ...]:
+def differences(original: JsonValue, replay: JsonValue) -> tuple[Difference, ...]:
     """Return the differences of two JSON values, each with its path.
 
     Lists are compared item by item between their common beginning and end.
     """
-    return tuple(islice(_walk(original, replay, ""), most))
+    return tuple(islice(_walk(original, replay, ""), MOST_DIFFERENCES))
 
 
-def _walk(
-    original: Any,  # noqa: ANN401 - JSON
-    replay: Any,  # noqa: ANN401 - JSON
-    path: str,
-) -> Iterator[Difference]:
+def _walk(original: JsonValue, replay: JsonValue, path: str) -> Iterator[Difference]:
     if same(original, replay):
         return
     if isinstance(original, dict) and isinstance(replay, dict) and not is_unrecorded(original):

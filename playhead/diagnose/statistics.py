@@ -62,7 +62,6 @@ class StatisticsFold:
         self.tools: dict[str, Tally] = {}
         self.agents: defaultdict[tuple[str, str], Tally] = defaultdict(Tally)
         """By the root agent's name and the path of agents below it."""
-        self.rungs: Counter[str] = Counter()
         self.unknown_kinds: set[str] = set()
         self.duration_ms = 0.0
         self.total = Spent()
@@ -75,7 +74,6 @@ class StatisticsFold:
         self.recordings[recording.status] += 1
         self.endings[ending.terminated_by if ending else NO_END] += 1
         self.counts["lost"] += ending.lost_events if ending else 0
-        self.counts["replays"] += recording.header.replay_of is not None
         self.unknown_kinds |= {each.kind for each in recording.records if isinstance(each.event, e.UnknownEvent)}
         self.duration_ms += recording.duration_ms
         for owner in recording.owners.values():
@@ -126,8 +124,6 @@ class StatisticsFold:
             tool.counts.update({ended: 1, "cached": int(completed.cached), "abandoned": int(completed.abandoned)})
             if not completed.ok:
                 tool.codes[completed.error.type[:100] if completed.error else "(no error given)"] += 1
-            if completed.rung is not None:
-                self.rungs[completed.rung] += 1
             if ran and not completed.cached:
                 tool.times.append(completed.duration_ms)
 
@@ -135,7 +131,7 @@ class StatisticsFold:
         """Return the statistics of the runs added so far."""
         models = tuple(_model(name, each) for name, each in self.models.items())
         tools = tuple(_tool(name, each) for name, each in self.tools.items())
-        counts, replays = self.counts, self.counts["replays"]
+        counts = self.counts
         coverage = round(counts["stated"] / counts["expected"], 4) if counts["expected"] else None
         return m.Statistics(
             runs=counts["runs"],
@@ -148,7 +144,6 @@ class StatisticsFold:
             tools=tuple(sorted(tools, key=lambda each: -each.calls)),
             agents=tuple(_agent(path, each) for (_, path), each in self.agents.items()),
             reasons=m.Reasons(expected=counts["expected"], stated=counts["stated"], coverage=coverage),
-            replays=m.ReplayStatistics(runs=replays, rungs=dict(self.rungs.most_common())) if replays else None,
             coverage=tuple(
                 m.Blind(metric=metric, reason=reason)
                 for metric, reason in (*_blind_models(models), *self._blind(tools))
@@ -228,14 +223,13 @@ def spread(values: list[float]) -> m.Spread:
 def _blind_models(models: tuple[m.ModelStatistics, ...]) -> Iterator[tuple[str, str]]:
     for each in models:
         attempts = each.answers + each.failed + each.cancelled + each.unanswered
-        if each.cost_unknown:
-            yield "cost", f"no price known for {each.model}: {_of(each.cost_unknown, attempts, 'attempt')}"
-        if each.usage_unknown:
-            unknown = _of(each.usage_unknown, attempts, "attempt")
-            yield "tokens", f"no usage known for {each.model}, or not all: {unknown}"
-        if each.unanswered:
-            unanswered = _of(each.unanswered, each.requests, "request")
-            yield "latency", f"{each.model}: {unanswered} without an end in the file"
+        for metric, unknown, what in (
+            ("cost", each.cost_unknown, f"no price known for {each.model}"),
+            ("tokens", each.usage_unknown, f"no usage known for {each.model}, or not all"),
+            ("latency", each.unanswered, f"no end in the file for {each.model}"),
+        ):
+            if unknown:
+                yield metric, f"{what}: {_of(unknown, attempts, 'attempt')}"
     if not models:
         yield "models", "no model call in the file"
 

@@ -106,15 +106,6 @@ class Reasons(Part):
     """`stated` of `expected`, 0 to 1; null when none was expected."""
 
 
-class ReplayStatistics(Part):
-    """How the tool results of replays came about."""
-
-    runs: int
-    """Runs that are replays."""
-    rungs: dict[Text, int]
-    """Results by rung, from `exact` to `synthetic-error`."""
-
-
 class Blind(Part):
     """An unknown figure, as opposed to 0."""
 
@@ -147,7 +138,5 @@ class Statistics(Spending):
     """By agent, in order of appearance."""
     reasons: Reasons
     """Whether calls came with reasons."""
-    replays: ReplayStatistics | None
-    """How replays got their results; null when no run is a replay."""
     coverage: tuple[Blind, ...]
     """The figures that are unknown, rather than zero."""

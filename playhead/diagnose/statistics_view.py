@@ -35,8 +35,6 @@ def _totals(figures: m.Statistics) -> Iterator[str]:
     reasons = figures.reasons
     stated = "not asked for" if reasons.coverage is None else f"{reasons.stated:,} of {reasons.expected:,} calls"
     yield f"Stated reasons: {stated}"
-    if (replays := figures.replays) is not None:
-        yield f"Replays: {replays.runs:,}; results: {_counts(replays.rungs) or 'none'}"
 
 
 def _tables(figures: m.Statistics) -> Iterator[Section]:

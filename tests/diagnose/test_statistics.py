@@ -65,7 +65,7 @@ def test_what_is_not_known_is_said():
     assert [(each.metric, each.reason) for each in figures.coverage] == [
         ("cost", "no price known for m: 2 of 2 attempts"),
         ("tokens", "no usage known for m, or not all: 2 of 2 attempts"),
-        ("latency", "m: 1 of 2 requests without an end in the file"),
+        ("latency", "no end in the file for m: 1 of 2 attempts"),
         ("tools", "1 of 1 call without an end in the file"),
         ("endings", "1 of 1 run without an end: still going on, or killed"),
         ("reasons", "the model was not asked to state reasons"),
