@@ -42,6 +42,8 @@ ENVELOPE: Final = re.compile(
     rb'(?:,"iteration":(0|[1-9]\d{0,17}))?(,"erased":true)?,"data":'
 )
 HASH_TAIL: Final = re.compile(rb',"h":"[0-9a-f]{64}"\}')
+_LONGEST_NUMBER: Final = 4_000
+"""Digits; pydantic's parser refuses integers of more than 4,300."""
 _BEFORE_FIELDS: Final = len('{"kind":"",')
 Resolve = Callable[[dict[str, Any]], dict[str, Any]]
 """Takes the data of an event that refers to blobs, and returns them with the blobs' values."""
@@ -89,7 +91,7 @@ def encode_data(event: EventBase) -> bytes:
     if not extra or None not in extra.values():
         try:
             data = event.__pydantic_serializer__.to_json(event, exclude_none=True)
-            if not is_made(event) and _is_odd(data):  # raises when it holds NaN, or nests too deep
+            if not is_made(event) and _may_be_refused(data):
                 from_json(data, allow_inf_nan=False, cache_strings="none")
         except Exception:  # noqa: BLE001, S110 - a field cannot be JSON: lone surrogates, an object, 1,000 levels …
             pass
@@ -98,9 +100,11 @@ def encode_data(event: EventBase) -> bytes:
     return to_json({name: value for name, value in _fields_of(event).items() if name != "kind"})
 
 
-def _is_odd(data: bytes) -> bool:
-    """Return whether JSON may hold NaN, or nest too deep; quick, without parsing."""
-    return b"NaN" in data or b"Infinity" in data or data.count(b"[") + data.count(b"{") > MAX_DEPTH
+def _may_be_refused(data: bytes) -> bool:
+    """Return whether JSON may hold NaN or a number that is too long, or nest too deep; quick, without parsing."""
+    if len(data) > _LONGEST_NUMBER or data.count(b"[") + data.count(b"{") > MAX_DEPTH:
+        return True
+    return b"NaN" in data or b"Infinity" in data
 
 
 def encode_line(  # noqa: PLR0913, PLR0917 - the fields of the envelope

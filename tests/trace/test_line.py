@@ -88,6 +88,7 @@ NO_JSON = {
     "not a number": [float("nan")],
     "230 levels": nested(230),
     "100,000 levels": nested(100_000),
+    "5,000 digits": 16**4000,
 }
 
 
