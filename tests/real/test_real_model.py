@@ -19,6 +19,7 @@ import pytest
 from playhead.kernel.models.openai_format import to_openai
 from playhead.replay import load_recording
 from tests.answering import answering
+from tests.cli.conftest import chatting, saying
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 
@@ -119,3 +120,24 @@ def test_a_real_run_is_replayed_diffed_and_debriefed(wire: Any, tmp_path: Path) 
     for command in ("check", "reproduce", "debrief", "stats"):
         done = playhead(tmp_path, command, "latest" if command != "stats" else replayed.run_id)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_one_decision_is_asked_of_two_served_models(wire: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`replay --only K --models A,B --repeat 3` asks a real server and a scripted one, and counts what each would have done."""
+    address, bodies = wire
+    looked = saying("", lookup={"key": "Mount Zed"})
+    with chatting(looked, looked, saying("No idea.")) as scripted:
+        monkeypatch.setenv("OPENAI_API_BASE", address)
+        monkeypatch.setenv("OLLAMA_HOST", scripted.address)
+        asked = ("--only", "0", "--models", f"{MODEL},ollama/m", "--repeat", "3", "--set", "temperature=0", "--json")
+        made = playhead(tmp_path, "replay", "traces/several-tools.jsonl", *asked)
+    decisions = [json.loads(line) for line in made.stdout.splitlines()]
+    assert made.returncode == 0, made.stderr
+    assert [(each["model"], each["count"]) for each in decisions] == [
+        ("recorded", 1),
+        (MODEL, 3),
+        ("ollama/m", 2),
+        ("ollama/m", 1),
+    ]
+    assert decisions[0]["calls"] == decisions[2]["calls"] == [["lookup", {"key": "Mount Zed"}]]
+    assert (len(bodies), decisions[3]["text"]) == (3, "No idea.")
