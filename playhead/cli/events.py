@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from dataclasses import asdict
 from fnmatch import fnmatchcase
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from playhead.trace.reader import Problem
 
 BATCH: Final = 200
-"""Lines that are written at once: memory stays flat, and `| head` ends the reading soon."""
+"""Lines that are written at once: memory stays flat, and `| head` ends the reading soon. The first ones are fewer."""
 FOLDED: Final = frozenset({"message-added", "tools-defined", "llm-requested", "kernel-state-snapshot"})
 """Kinds of what was sent to models, which answers and calls follow from."""
 POLL_S: Final = 0.2
@@ -102,7 +102,8 @@ def show(  # noqa: PLR0913 - the options
 def print_rows(rows: Iterator[Line], *, at_once: int, paged: bool) -> bool:
     """Write lines, through a pager on a terminal; return whether all of them were made."""
     console = text_console()
-    batches = iter(lambda: list(islice(rows, at_once)), [])
+    sizes = chain([min(at_once, 20)], repeat(at_once))
+    batches = iter(lambda: list(islice(rows, next(sizes))), [])
     if not paged or not console.is_terminal:
         for batch in batches:
             console.print(*batch, crop=False)
