@@ -11,6 +11,7 @@ from playhead.diagnose.report_page import render
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from playhead.diagnose.document import Document, Section
     from playhead.diagnose.run_summary import RunSummary
 
 SHOWN: Final = (
@@ -25,7 +26,8 @@ LONGEST: Final = 300
 def render_many(
     runs: Iterable[RunSummary],
     *,
-    verdict: dict[str, Any] | None = None,
+    verdict: Document | None = None,
+    effects: Sequence[dict[str, Any]] = (),
     labels: Mapping[str, str] = MappingProxyType({}),
     fields: Sequence[dict[str, str]] = (),
     served: bool = False,
@@ -34,8 +36,9 @@ def render_many(
 
     Args:
         runs: what the table shows.
-        verdict: if they are replays with one change, the verdict: its `word`, its `sections` (`title`, `rows`, `table`), and
-            for each measure the `difference` and the limits `low` and `high` of its interval, as `effects`.
+        verdict: if they are replays with one change, the verdict: the first title is `PASS`, `FAIL` or `INCONCLUSIVE`, and
+            the second section has the table of effects.
+        effects: for each row of that table the `difference` and the limits `low` and `high` of its interval, as numbers.
         labels: what else to say of a run, by its id.
         fields: the conditions that a served page offers: `name`, `value`, `hint` (empty for a switch) and `meaning`.
         served: whether a server answers the page, which links to the page of each run then.
@@ -43,11 +46,20 @@ def render_many(
     Raises:
         MissingDependencyError: the extra `report` is not installed.
     """
-    rows = [_row(run) | {"label": labels.get(run.run_id, "")} for run in runs]
-    content = {"runs": rows, "fields": list(fields), "verdict": verdict}
+    content = {
+        "runs": [_row(run) | {"label": labels.get(run.run_id, "")} for run in runs],
+        "verdict": [] if verdict is None else list(map(_section, verdict.sections)),
+        "effects": list(effects),
+        "fields": list(fields),
+    }
     return render("many.html", ("dom", "keys", "live", "many"), content, served=served)
 
 
 def _row(run: RunSummary) -> dict[str, Any]:
     said = run.as_json()
     return {name: short(said[name], LONGEST) if isinstance(said[name], str) else said[name] for name in SHOWN}
+
+
+def _section(section: Section) -> dict[str, Any]:
+    rows = [row.lead + row.text for row in section.rows]
+    return {"title": section.title, "rows": rows, "table": section.table}

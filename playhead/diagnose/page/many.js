@@ -21,7 +21,7 @@ if (kept) {
 live(() => {
   const page = JSON.parse(byId("data").textContent);
   runs = page.runs.map((run) => ({ ...run, ending: run.sound ? run.ending : "damaged", words: wordsOf(run) }));
-  if (page.verdict) addIntervals(page.verdict.effects);
+  addIntervals(page.effects);
   draw(page.fields.some((field) => field.value));
 });
 listen();
