@@ -221,7 +221,9 @@ def _why_not(name: str) -> str:
 @click.option("--success", metavar="WHAT", help=f"With --margin: {SUCCESSES}.  [default: answered]")
 @click.option("--group", metavar="NAME", help="With --margin: go on with these replays; none of them runs again.")
 @click.option("--concurrency", type=click.IntRange(1), help="With --margin: replays at a time.  [default: 4]")
-@options.repeatable("--output", "outputs", "FILE", "With --margin: also write a .md, .xml (JUnit) or .json.", type=Path)
+@options.repeatable(
+    "--output", "outputs", "FILE", "With --margin: also write an .html, .md, .xml (JUnit) or .json.", type=Path
+)
 @options.filters("model", "arg", "agent")
 def replay(  # noqa: PLR0913 - options
     *,

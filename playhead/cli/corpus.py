@@ -1,4 +1,4 @@
-"""One verdict on many replays: its options, a progress bar, and the verdict as a table, JSON, Markdown and JUnit XML."""
+"""One verdict on many replays: its options, a progress bar, and the verdict as a table, JSON, Markdown, HTML and JUnit XML."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from xml.etree import ElementTree as ET
 
+import click
+
 from playhead.cli import exits
 from playhead.cli.output import note, tell, text_console
+from playhead.cli.reading import open_store
 from playhead.diagnose.document import Document, Row, Section, section
 from playhead.diagnose.parts import UNKNOWN, counted, points, short
 from playhead.diagnose.terminal import escape
@@ -36,6 +39,7 @@ MEASURES: Final = {
     "latency_ms": ("model time", 1, "{:,.0f} ms", "{:+,.0f}"),
 }
 """How each measure is shown: its name, a factor, a value, and a difference."""
+JUDGED: Final = {True: "success", False: "no success", None: "not judged"}
 LONGEST: Final = 120
 """Characters of a change that are shown."""
 
@@ -143,9 +147,22 @@ def corpus_junit(corpus: Corpus) -> str:
     return ET.tostring(suite, encoding="unicode", xml_declaration=True)
 
 
+def corpus_page(corpus: Corpus) -> str:
+    """Return the verdict as an HTML page, with the replays that it rests on."""
+    from playhead.diagnose.many_page import render_many
+    from playhead.diagnose.run_summary import summarise
+
+    store = open_store(click.get_current_context().params["trace_dir"])
+    replays = {each.replay: each for each in corpus.measured if each.replay is not None}
+    labels = {name: f"{each.arm}: {JUDGED[each.success]}" for name, each in replays.items()}
+    verdict = (corpus_document(corpus), list(map(asdict, corpus.verdict.effects)))
+    return render_many((summarise(store.resolve(name)) for name in replays), verdict=verdict, labels=labels)
+
+
 WRITTEN: Final[dict[str, Callable[[Corpus], str]]] = {
     ".md": lambda corpus: corpus_document(corpus).markdown(),
     ".xml": corpus_junit,
+    ".html": corpus_page,
     ".json": lambda corpus: json.dumps(asdict(corpus), indent=2) + "\n",
 }
 """How a verdict is written, by the suffix of the file."""

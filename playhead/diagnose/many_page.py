@@ -26,8 +26,7 @@ LONGEST: Final = 300
 def render_many(
     runs: Iterable[RunSummary],
     *,
-    verdict: Document | None = None,
-    effects: Sequence[dict[str, Any]] = (),
+    verdict: tuple[Document, Sequence[dict[str, Any]]] | None = None,
     labels: Mapping[str, str] = MappingProxyType({}),
     fields: Sequence[dict[str, str]] = (),
     served: bool = False,
@@ -36,9 +35,9 @@ def render_many(
 
     Args:
         runs: what the table shows.
-        verdict: if they are replays with one change, the verdict: the first title is `PASS`, `FAIL` or `INCONCLUSIVE`, and
-            the second section has the table of effects.
-        effects: for each row of that table the `difference` and the limits `low` and `high` of its interval, as numbers.
+        verdict: if they are replays with one change, the verdict, whose first title is `PASS`, `FAIL` or `INCONCLUSIVE`, and
+            whose second section has the table of effects; and for each row of that table the `difference` and the limits
+            `low` and `high` of its interval, as numbers.
         labels: what else to say of a run, by its id.
         fields: the conditions that a served page offers: `name`, `value`, `hint` (empty for a switch) and `meaning`.
         served: whether a server answers the page, which links to the page of each run then.
@@ -48,8 +47,8 @@ def render_many(
     """
     content = {
         "runs": [_row(run) | {"label": labels.get(run.run_id, "")} for run in runs],
-        "verdict": [] if verdict is None else list(map(_section, verdict.sections)),
-        "effects": list(effects),
+        "verdict": list(map(_section, verdict[0].sections)) if verdict else [],
+        "effects": list(verdict[1]) if verdict else [],
         "fields": list(fields),
     }
     return render("many.html", ("dom", "keys", "live", "many"), content, served=served)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
@@ -40,7 +41,7 @@ def verdict(server: ChatServer, *arguments: str) -> Result:
 def test_one_verdict_is_printed_and_written(server: ChatServer, home: Path) -> None:
     """The table says what the verdict rests on; the files that are asked for say the same; nothing runs again."""
     arms = ("--baseline", "--repeat", "2")
-    result = verdict(server, *arms, "--output", "v.md", "--output", "v.xml", "--output", "v.json")
+    result = verdict(server, *arms, "--output", "v.md", "--output", "v.xml", "--output", "v.json", "--output", "v.html")
     assert (result.exit_code, result.stderr) == (0, "group g: if it is interrupted, --group g goes on\n")
     assert [" ".join(line.split()) for line in result.stdout.splitlines() if "model time" not in line] == [
         "PASS",
@@ -67,6 +68,12 @@ def test_one_verdict_is_printed_and_written(server: ChatServer, home: Path) -> N
         "# PASS\n\n```text\na loss of more than 50.0 points is excluded: it is 39.3 points at most\n```\n"
     )
     assert "  success      100.0 %  " in page
+    shown = json.loads((home / "v.html").read_text().partition('id="data">')[2].partition("</script>")[0])
+    assert ([each["title"] for each in shown["verdict"]], shown["effects"][0]["low"]) == (
+        ["PASS", "Effects"],
+        found["verdict"]["effects"][0]["low"],
+    )
+    assert Counter(run["label"] for run in shown["runs"]) == {"baseline: success": 12, "changed: success": 12}
     assert parsed(home) == (
         "7000",
         [("verdict", ["system-out"]), *((f"run-{number}", []) for number in range(5, -1, -1))],
@@ -101,7 +108,7 @@ def test_what_is_refused(server: ChatServer) -> None:
         result = playhead("replay", *options, "--api-base", server.address)
         assert (result.exit_code, "many replays get one verdict: name with --margin" in result.stderr) == (2, True)
     for options, why in (
-        (("--output", "v.txt"), "--output: v.txt must end in .md, .xml, .json"),
+        (("--output", "v.txt"), "--output: v.txt must end in .md, .xml, .html, .json"),
         (("--success", "missing.json"), "--success: missing.json cannot be read as a JSON schema"),
         (("--success", "nowhere:right"), "--success 'nowhere:right': there is no module 'nowhere'"),
         (("--success", "judge:ollama/m"), "success: ollama/m cannot judge its own answers"),
