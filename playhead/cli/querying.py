@@ -11,7 +11,7 @@ from playhead.cli import exits, options
 from playhead.cli.output import note, tell_all
 from playhead.cli.reading import chosen, open_store, query_of
 from playhead.diagnose.document import Document, Section
-from playhead.errors import UsageError
+from playhead.errors import TraceNotFoundError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("query", metavar="SELECT")
 @options.runs_argument
 @options.filters()
-@click.option("--timeout", type=options.duration, default="1.5s", help="The longest time of the query itself.")
+@click.option("--timeout", type=options.duration, default="1s", help="The longest time of the query itself.")
 def sql(*, query: str, runs: tuple[str, ...], timeout: float, trace_dir: Path | None, as_json: bool) -> int:
     """Query runs with SQL: the named runs, those that the options choose, or every run of the folder.
 
@@ -50,7 +50,10 @@ def sql(*, query: str, runs: tuple[str, ...], timeout: float, trace_dir: Path | 
         raise UsageError("options such as --last choose runs of this machine; write a WHERE for those elsewhere")
     local = tuple(each for each in runs if "://" not in each)
     files = [each if ".jsonl" in each else f"{each.rstrip('/')}/*.jsonl*" for each in remote]
-    files += [] if remote and not local else map(str, chosen(open_store(trace_dir), local))
+    store = open_store(trace_dir)
+    files += [] if remote and not local else map(str, chosen(store, local))
+    if not files:
+        raise TraceNotFoundError(f"no runs in {store.folder} yet; `playhead demo` records one")
     answer = ask(files, query, timeout)
     plain = (to_jsonable_python(dict(zip(answer.columns, row, strict=True)), fallback=str) for row in answer.rows)
     cells = [tuple("" if each is None else str(each) for each in row) for row in answer.rows]

@@ -10,6 +10,7 @@ import glob
 import multiprocessing
 import pickle
 import resource
+import signal
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -81,6 +82,7 @@ def _received(child: Connection, problem: type[PlayheadError]) -> Any:  # noqa: 
 
 def _serve(parent: Connection, files: Sequence[str], query: str) -> None:
     """Send the problems of the files, then the columns and rows of the answer; or an error in place of either."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
     with suppress(ValueError, OSError):  # a lower limit stays, and macOS has none
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     try:

@@ -135,6 +135,7 @@ def test_runs_are_chosen_as_everywhere(tmp_path: Path) -> None:
     assert rows(query, f"local://{TRACES}/failed-call.jsonl") == rows(query, f"local://{TRACES}") == booked
     assert playhead("sql", query, f"local://{TRACES}", "--last", "1").exit_code == 2
     assert playhead("sql", query, f"local://{tmp_path}/none").exit_code == 3
+    assert "no runs in" in playhead("sql", query, "--trace-dir", tmp_path / "none").stderr
     shown = playhead("sql", "select 1 as one, null as two", "direct", "--trace-dir", TRACES).stdout.split()
     assert shown == ["one", "two", "1"]
 
