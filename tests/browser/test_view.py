@@ -68,11 +68,13 @@ def test_many_runs_sort_and_filter(opened: Opened, tmp_path: Path):
 def test_hostile_runs(opened: Opened, tmp_path: Path):
     """Nothing of them runs, loads or breaks the page, wide or on a phone."""
     write_run(tmp_path, "evil", agent=EVIL, model=EVIL, task=EVIL + "x" * 10_000_000, ended=EVIL, status="failed")
+    write_run(tmp_path, "large", cost=1e308)
+    (tmp_path / "odd.jsonl").write_text("{}\n")
     html = render_many(summaries(TraceStore(tmp_path)))
     for size in (WIDE, PHONE):
         page = opened(html, size=size)
         assert page.evaluate("[globalThis.ran, document.images.length, document.links.length]") == [None, 0, 1]
-        assert "</script><script>" in page.locator("td.what").inner_text()
+        assert "</script><script>" in page.locator("#r-evil .what").inner_text()
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 

@@ -20,11 +20,16 @@ if (kept) {
 }
 live(() => {
   const page = JSON.parse(byId("data").textContent);
-  runs = page.runs.map((run) => ({ ...run, ending: run.sound ? run.ending : "damaged", words: wordsOf(run) }));
+  runs = page.runs.map((run) => ({ ...run, ...figuresOf(run), ending: run.sound ? run.ending : "damaged", words: wordsOf(run) }));
   addIntervals(page.effects);
   draw(page.fields.some((field) => field.value));
 });
 listen();
+
+/** Return the figures that are numbers: one that a file makes too large for JavaScript is not known. */
+function figuresOf(run) {
+  return Object.fromEntries(Object.keys(NUMBERS).map((name) => [name, Number.isFinite(run[name]) ? run[name] : null]));
+}
 
 /** Return what a run is found by. */
 function wordsOf(run) {
