@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from playhead import load_recording, tool
+from playhead import load_recording, recorded, tool
 from playhead.compose.killswitches import require_approval_for, tool_limit
 from playhead.errors import UsageError
 from playhead.replay import Overrides
@@ -131,6 +131,51 @@ async def test_no_body_runs_but_those_declared_live(with_code: bool, tmp_path: P
         seen += ran + Counter({} if result is None else result.rungs)
     expected = {"exact", "simulated", "synthetic-error", "fault", "override"}
     assert seen.keys() >= (expected | {"read", "below", "write", "live"} if with_code else expected)
+
+
+RAN: Final = Counter[str]()
+
+
+@tool(read_only=True)
+def probe(key: str) -> str:
+    """Read."""
+    RAN["probe"] += 1
+    return key
+
+
+@tool
+def change(key: str) -> str:
+    """Write."""
+    RAN["change"] += 1
+    return key
+
+
+@recorded
+def both(key: str) -> str:
+    """Read and write."""
+    return f"{probe(key)} {change(key)}"
+
+
+def test_no_body_of_a_program_runs_but_those_declared_live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recorded functions, run again with the recorded argument and another one, under each policy, with overrides of calls."""
+    monkeypatch.setenv("PLAYHEAD_TRACE_DIR", str(tmp_path))
+    assert both("a") == "a a"
+    recording, ran = load_recording("latest", tmp_path), dict[str, set[str]]()
+    named = {"change": "live", "probe": "lenient"}
+    for policy, on_missing in {
+        "strict": "strict",
+        "lenient": "lenient",
+        **SIMULATED,
+        "live": "live",
+        "named": named,
+    }.items():
+        for key, name in product(("a", "new"), (None, "tool_results", "tool_faults")):
+            RAN.clear()
+            given: dict[str, Any] = {} if name is None else {name: changes("probe")[name]}
+            recording.replay_sync(program=both, args={"key": key}, on_missing=on_missing, trace=None, **given)
+            ran.setdefault(policy, set()).update(RAN)
+            assert key == "new" or not RAN, (policy, name)
+    assert ran == {"strict": set(), "lenient": set(), "a function": set(), "a model": set(), "live": {"probe"}, "named": {"change"}}  # fmt: skip
 
 
 async def again(recording: Recording, at: int | None, given: dict[str, Any], folder: Path) -> ReplayResult | None:
