@@ -104,7 +104,7 @@ def _composed(blocks: Any) -> object:  # noqa: ANN401 - validated here
 
 
 def _hooks_said(hooks: Harness | None) -> JsonValue:
-    return None if hooks is None else [each.model_dump(mode="json", exclude_none=True) for each in hooks.info()]
+    return None if hooks is None else [f"{each.name}({each.at})" for each in hooks.info()]
 
 
 def _name_of(model: object) -> str | None:

@@ -84,7 +84,8 @@ async def test_other_hooks_take_the_place_of_the_recorded_ones(tmp_path: Path) -
     result = await recording.replay(model=model, hooks=[shout, halt], on_missing="lenient", trace=tmp_path)
     assert model.requests[1].messages[-1].content == "VALUE OF A"
     assert (result.run.terminated_by, len(model.requests), result.notes) == ("hook_stop", 2, ())
-    assert [each["role"] for each in result.recording.header.overrides["hooks"]] == ["on", "before"]
+    where = [str(each).rpartition("(")[2] for each in result.recording.header.overrides["hooks"]]
+    assert where == ["tool.result)", "think)"]
     assert (await reproduce(result.recording)).identical
     limited = await recording.replay(model=ScriptedModel(SCRIPT), hooks=[tool_limit("lookup", 2)], trace=None)
     assert "tool_limit" not in limited.run.terminated_by
