@@ -51,7 +51,7 @@ def test_the_page_holds_the_whole_run():
     """The data of the page are the report: each event with its fields, the debrief, the figures, where to look first."""
     recording = sample("failed-call")
     report, data = run_report(recording), Page(render_report(recording)).data()
-    assert data == {**json.loads(report.model_dump_json()), "running": False}
+    assert data == json.loads(report.model_dump_json())
     assert [each["data"] for each in data["events"]] == [each.as_json()["data"] for each in recording.records]
     assert [(each.severity, each.label, each.seqs, each.count) for each in report.findings] == [
         ("warning", "failure", (8,), 5),
