@@ -14,7 +14,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from playhead import Agent, load_recording, tool
-from playhead.cli.viewing import choose
+from playhead.cli.view import choose
 from playhead.diagnose.many_page import render_many
 from playhead.diagnose.report_page import render_pair, render_report
 from playhead.errors import ModelError

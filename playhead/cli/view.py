@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import webbrowser
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import click
@@ -11,12 +13,14 @@ import click
 from playhead.cli import exits, options
 from playhead.cli.moving import stopping
 from playhead.cli.output import note, tell
-from playhead.cli.reading import open_store
+from playhead.cli.reading import open_store, query_of
 from playhead.diagnose.terminal import Line
-from playhead.errors import MissingDependencyError, TraceNotFoundError
+from playhead.errors import MissingDependencyError, TraceNotFoundError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from playhead.diagnose.run_summary import RunSummary
 
 
 @options.command("view")
@@ -38,7 +42,7 @@ def view(*, port: int, opens: bool, trace_dir: Path | None, as_json: bool) -> in
       3  the folder cannot be read
     """
     try:
-        from playhead.cli.viewing import application
+        from playhead.diagnose.viewing import application
         from playhead.importing.collect.listening import ThreadedServer
     except ImportError as error:
         raise MissingDependencyError(f"viewing runs needs {error.name}: pip install 'playhead[view]'") from None
@@ -47,7 +51,7 @@ def view(*, port: int, opens: bool, trace_dir: Path | None, as_json: bool) -> in
     if trace_dir is not None and not store.folder.exists():
         raise TraceNotFoundError(f"{store.folder}: no such folder")
     with stopping() as stop:
-        server = ThreadedServer(application(store), "127.0.0.1", port)
+        server = ThreadedServer(application(store, partial(choose, store.folder)), "127.0.0.1", port)
         server.start()
         try:
             shown = Line("viewing ", str(store.folder), " at ", (server.address, "bold"), " (Ctrl-C stops)", whole=True)
@@ -59,3 +63,45 @@ def view(*, port: int, opens: bool, trace_dir: Path | None, as_json: bool) -> in
         finally:
             server.stop()
     return exits.OK
+
+
+# --- the conditions of a query string -----------------------------------------------------------------------------------
+
+
+@click.command(add_help_option=False)
+@click.option("--limit", type=click.IntRange(min=1), default=200, help="Runs at most.")
+@options.filters()
+@options.counts_replays
+def conditions(limit: int) -> int:
+    """Stand for a query string: `ended=failed&since=2h` has the options of `list`, and is read like them."""
+    return limit
+
+
+def choose(folder: Path, given: list[tuple[str, str]]) -> tuple[list[RunSummary], list[dict[str, str]]]:
+    """Return the runs that a query string describes, and the conditions that there are."""
+    from playhead.diagnose.finding import find
+    from playhead.diagnose.run_summary import summaries
+
+    known = [each for each in conditions.params if isinstance(each, click.Option)]
+    switches = {each.opts[0] for each in known if each.is_flag}
+    words = [(f"--{name}", value) for name, value in given if value]
+    line = [flag if flag in switches else f"{flag}={value}" for flag, value in words]
+    try:
+        context = conditions.make_context("view", line)
+    except click.UsageError as error:
+        raise UsageError(error.format_message()) from None
+    with context:
+        store, query, limit = open_store(folder, context), query_of(), context.params["limit"]
+    runs = summaries(store, limit) if query is None else find(store, query)
+    return list(islice(runs, limit)), [_field(each, value) for each in known for value in _values(each, words)]
+
+
+def _values(option: click.Option, words: list[tuple[str, str]]) -> list[str]:
+    """Return the values that an option is given, or an empty one."""
+    return [value for flag, value in words if flag == option.opts[0]] or [""]
+
+
+def _field(option: click.Option, value: str) -> dict[str, str]:
+    choices = "|".join(getattr(option.type, "choices", ()))
+    hint = "" if option.is_flag else str(option.metavar or choices or option.default)
+    return {"name": option.opts[0][2:], "value": value, "hint": hint, "meaning": option.help or ""}

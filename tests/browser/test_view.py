@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from playhead.cli.viewing import application
+from playhead.cli.view import choose
 from playhead.diagnose.many_page import render_many
 from playhead.diagnose.run_summary import RunSummary, summaries
+from playhead.diagnose.viewing import application
 from playhead.importing.collect.listening import ThreadedServer
 from playhead.kernel.lifecycle.own_control import OwnControl
 from playhead.trace.store import TraceStore
@@ -33,7 +35,7 @@ def served(tmp_path: Path) -> Iterator[tuple[Path, str]]:
     """A folder with runs, and the address of a server that shows it."""
     folder = tmp_path / "traces"
     write_runs(folder)
-    server = ThreadedServer(application(TraceStore(folder)), "127.0.0.1", 0)
+    server = ThreadedServer(application(TraceStore(folder), partial(choose, folder)), "127.0.0.1", 0)
     server.start()
     yield folder, server.address
     server.stop()

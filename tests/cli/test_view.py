@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
+from functools import partial
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from playhead.cli.viewing import application
+from playhead.cli.view import choose
+from playhead.diagnose.viewing import application
 from playhead.trace.store import TraceStore
 from tests.cli.command_line import playhead
 from tests.cli.finding import QUESTIONS, write_run, write_runs
@@ -43,7 +45,7 @@ REFERENCES = [
 
 def client(folder: Path) -> TestClient:
     """Return what asks the server of a folder."""
-    app = application(TraceStore(folder))
+    app = application(TraceStore(folder), partial(choose, folder))
     return TestClient(app, "http://127.0.0.1:7529", raise_server_exceptions=False)
 
 

@@ -8,32 +8,27 @@ with its `ETag` is 304 while nothing has changed, so a page can ask often.
 from __future__ import annotations
 
 from hashlib import blake2b
-from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-import click
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from playhead.cli import options
-from playhead.cli.reading import open_store, query_of
-from playhead.diagnose.finding import find
 from playhead.diagnose.many_page import render_many
 from playhead.diagnose.recording import read_recording
 from playhead.diagnose.report_page import render, render_pair, render_report
-from playhead.diagnose.run_summary import RunSummary, summaries
-from playhead.errors import PlayheadError, TraceNotFoundError, UsageError
+from playhead.errors import PlayheadError, TraceNotFoundError
 from playhead.trace.store import SUFFIXES, is_alive
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from starlette.requests import Request
 
+    from playhead.diagnose.run_summary import RunSummary
     from playhead.trace.store import TraceStore
 
 HOSTS: Final = ("127.0.0.1", "localhost")
@@ -43,13 +38,15 @@ HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
 }
+Choose: TypeAlias = "Callable[[list[tuple[str, str]]], tuple[Sequence[RunSummary], Sequence[dict[str, str]]]]"
+"""Returns the runs that a query string describes, and the conditions that there are."""
 
 
-def application(store: TraceStore) -> Starlette:
+def application(store: TraceStore, choose: Choose) -> Starlette:
     """Return the application that shows the runs of this folder."""
 
     def listed(request: Request) -> Response:
-        runs, fields = choose(store.folder, request.query_params.multi_items())
+        runs, fields = choose(request.query_params.multi_items())
         state = [(run, run.ending) for run in runs]
         return _answer(request, state, lambda: render_many(runs, fields=fields, served=True))
 
@@ -98,42 +95,3 @@ def _answer(request: Request, state: object, page: Callable[[], str]) -> Respons
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
     return HTMLResponse(page(), headers=headers)
-
-
-# --- the conditions of a query string -----------------------------------------------------------------------------------
-
-
-@click.command(add_help_option=False)
-@click.option("--limit", type=click.IntRange(min=1), default=200, help="Runs at most.")
-@options.filters()
-@options.counts_replays
-def conditions(limit: int) -> int:
-    """Stand for a query string: `ended=failed&since=2h` has the options of `list`, and is read like them."""
-    return limit
-
-
-def choose(folder: Path, given: list[tuple[str, str]]) -> tuple[list[RunSummary], list[dict[str, str]]]:
-    """Return the runs that a query string describes, and the conditions that there are."""
-    known = [each for each in conditions.params if isinstance(each, click.Option)]
-    switches = {each.opts[0] for each in known if each.is_flag}
-    words = [(f"--{name}", value) for name, value in given if value]
-    line = [flag if flag in switches else f"{flag}={value}" for flag, value in words]
-    try:
-        context = conditions.make_context("view", line)
-    except click.UsageError as error:
-        raise UsageError(error.format_message()) from None
-    with context:
-        store, query, limit = open_store(folder, context), query_of(), context.params["limit"]
-    runs = summaries(store, limit) if query is None else find(store, query)
-    return list(islice(runs, limit)), [_field(each, value) for each in known for value in _values(each, words)]
-
-
-def _values(option: click.Option, words: list[tuple[str, str]]) -> list[str]:
-    """Return the values that an option is given, or an empty one."""
-    return [value for flag, value in words if flag == option.opts[0]] or [""]
-
-
-def _field(option: click.Option, value: str) -> dict[str, str]:
-    choices = "|".join(getattr(option.type, "choices", ()))
-    hint = "" if option.is_flag else str(option.metavar or choices or option.default)
-    return {"name": option.opts[0][2:], "value": value, "hint": hint, "meaning": option.help or ""}
