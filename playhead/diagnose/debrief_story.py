@@ -94,10 +94,9 @@ def _step(call: CallFacts) -> PathStep:
 def entries_of(run: RunFacts) -> tuple[Entry, ...]:
     """Return what was decided, assumed, rejected, judged, planned, allowed and steered, with every stated reason."""
     found: dict[Hashable, Entry] = {}
-    answers = _Answers()
+    judged = _judged_answers(run)
     for record in run.recording.records:
         event, call = record.event, run.call_of(record)
-        answers.add(record)
         found |= {(record.seq, number): each for number, each in enumerate(_rejected(record))}
         entry = _entry(record, call.event.tool if call else event.__dict__.get("tool"))
         if entry is None:
@@ -106,8 +105,8 @@ def entries_of(run: RunFacts) -> tuple[Entry, ...]:
         if isinstance(event, e.PlanStepChanged):  # where the step stands now
             where = (record.owner, event.plan_id, event.step_id)
             found.pop(where, None)
-        elif isinstance(event, e.Critique) and event.thought is None and (judged := answers.take(record.owner)):
-            entry = entry.model_copy(update={"what": f'{entry.what} The answer: "{short(judged, 120)}"'})
+        elif answer := judged.get(record.seq):
+            entry = entry.model_copy(update={"what": f'{entry.what} The answer: "{short(answer, 120)}"'})
         found[where] = entry
     return tuple(found.values())
 
@@ -165,36 +164,26 @@ def _rejected(record: Record) -> Iterator[Entry]:
             )
 
 
-class _Answers:
-    """The newest answer of each agent, for the critic that judges it."""
-
-    def __init__(self) -> None:
-        self._answering: dict[str, frozenset[str]] = {}
-        """The purposes of requests whose answers answer the task."""
-        self._answers: dict[str, bool] = {}
-        """Whether the newest request has such a purpose."""
-        self._newest: dict[str, str] = {}
-
-    def take(self, owner: str) -> str:
-        """Return the answer that no critic has judged yet; empty for none."""
-        return self._newest.pop(owner, "")
-
-    def add(self, record: Record) -> None:
-        """Add the next event of the run."""
-        owner = record.owner
-        match record.event:
-            case e.RunStarted() | e.AgentStarted() as event:
-                self._answering[owner] = event.agent.strategy_declares.answering
-            case e.StrategySelected() | e.StrategySwitched() as event:
-                self._answering[owner] = event.declares.answering
-            case e.LlmRequested() as event:
-                self._answers[owner] = event.purpose in self._answering.get(owner, ())
-            case e.LlmResponded() as event if self._answers.get(owner):
-                self._newest[owner] = "" if event.tool_calls else event.text.strip()
-            case e.ToolCallStarted(args=dict() as args) as event if event.tool in LAST_WORDS and self._answers.get(
-                owner
-            ):
-                self._newest[owner] = shown(args.get("output", args.get("summary")))
+def _judged_answers(run: RunFacts) -> dict[int, str]:
+    """Return the answer that each critic judged, by the event of its critique."""
+    found: dict[int, str] = {}
+    for owner in run.recording.owners.values():
+        answering, is_answer, newest = frozenset[str](), False, ""
+        for record in owner.records:
+            match record.event:
+                case e.RunStarted() | e.AgentStarted() as event:
+                    answering = event.agent.strategy_declares.answering
+                case e.StrategySelected() | e.StrategySwitched() as event:
+                    answering = event.declares.answering
+                case e.LlmRequested() as event:
+                    is_answer = event.purpose in answering
+                case e.LlmResponded() as event if is_answer:
+                    newest = "" if event.tool_calls else event.text.strip()
+                case e.ToolCallStarted(args=dict() as args) as event if is_answer and event.tool in LAST_WORDS:
+                    newest = shown(args.get("output", args.get("summary")))
+                case e.Critique(thought=None):
+                    found[record.seq], newest = newest, ""
+    return found
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------
