@@ -90,7 +90,7 @@ class _Steps:
     def meant(self, figure: Figure) -> Decimal | None:
         """Return the reading of the figure that follows from known numbers; None if none does."""
         for reading in figure.amounts:
-            number, within = float(reading), _tolerance(figure, float(reading))
+            number, within = float(reading), 0.5 * 10.0 ** int(reading.as_tuple().exponent)  # as exact as it is written
             converted = _converted(figure.unit, number)
             if _holds(self._results, number, within) or any(_holds(self._pool, n, within * by) for n, by in converted):
                 return reading
@@ -142,13 +142,6 @@ def _holds(ordered: list[float], number: float, within: float) -> bool:
     within += abs(number) * 1e-9
     place = bisect_left(ordered, number - within)
     return place < len(ordered) and ordered[place] <= number + within
-
-
-def _tolerance(figure: Figure, number: float) -> float:
-    """Return how far the exact value may be from the number as written."""
-    exponent = figure.readings[0].as_tuple().exponent
-    scale = abs(number / float(figure.readings[0])) if figure.readings[0] else 1.0
-    return 0.5 * 10.0 ** (exponent if isinstance(exponent, int) else 0) * scale
 
 
 def _is_number(value: object) -> bool:
