@@ -89,7 +89,7 @@ class _Steps:
 
     def meant(self, figure: Figure) -> Decimal | None:
         """Return the reading of the figure that follows from known numbers; None if none does."""
-        for reading in figure.amounts:
+        for reading in figure.readings:
             number, within = float(reading), 0.5 * 10.0 ** int(reading.as_tuple().exponent)  # as exact as it is written
             converted = _converted(figure.unit, number)
             if _holds(self._results, number, within) or any(_holds(self._pool, n, within * by) for n, by in converted):
@@ -149,7 +149,7 @@ def _is_number(value: object) -> bool:
 
 
 def _values(text: str) -> Iterator[float]:
-    return (_float(each) for figure in figures_of(text) for each in figure.amounts)
+    return (_float(each) for figure in figures_of(text) for each in figure.readings)
 
 
 def _float(number: Any) -> float:  # noqa: ANN401 - any number

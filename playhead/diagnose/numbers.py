@@ -71,14 +71,6 @@ class Figure:
     """The next word, in lower case; it may be a unit."""
 
     @property
-    def amounts(self) -> tuple[Decimal, ...]:
-        """Return the possible values: a scaled number only as scaled, a percentage as written."""
-        half = len(self.readings) // 2
-        if self.percent:
-            return self.readings[:half]
-        return self.readings if self.written[-1:].isdecimal() else self.readings[half:]
-
-    @property
     def is_plain(self) -> bool:
         """Whether it is a small whole number or possibly a year. Such numbers are common and need no source."""
         return not self.percent and all(each == each.to_integral_value() and each <= SMALL for each in self.readings)
@@ -143,8 +135,6 @@ def figures_of(text: str) -> Iterator[Figure]:
 
 def _all_readings(token: str) -> list[Decimal]:
     """Return all numbers that a token may be or contain."""
-    if token.isdecimal():
-        return [Decimal(token)] if len(token) <= _LONGEST else []
     parts = (token, *_MARKS.split(token))  # it may be a row of a table
     found = [each for part in parts if len(part) <= _LONGEST for each in _readings(part)]
     return found + [Decimal(piece) for piece in _DIGITS.findall(token) if len(piece) <= _LONGEST]
