@@ -81,12 +81,11 @@ def _failure_in(result: object) -> str | None:
     for name, value in result.items():
         undone = _DID.fullmatch(str(name)) and (value is False or (value == 0 and type(value) is int))
         wrong = str(name).lower() in {"error", "errors", "failure"} and value
-        state = str(name).lower() in {"status", "state", "result", "outcome"} and isinstance(value, str)
-        if undone or wrong or (state and _says_failure(value)):
+        state = (
+            plain(value)
+            if str(name).lower() in {"status", "state", "result", "outcome"} and isinstance(value, str)
+            else ""
+        )
+        if undone or wrong or sign("failure").search(state):
             return ", ".join(f"{key}: {each}" for key, each in result.items())[:200]
     return None
-
-
-def _says_failure(state: str) -> bool:
-    said = sign("idle").sub(" ", plain(state.strip().replace("_", " ")))
-    return bool(sign("failure").search(said) or sign("not").match(said))

@@ -23,7 +23,6 @@ _I: Final = re.compile(
     r"\b(?:i|we)(?:\u2019ve| have)?\s*(?:\w+\s+)?$|\bj\u2019ai\s*(?:\w+\s+)?$|\b(?:ich habe?|wir haben|habe ich|haben wir)\b"
 )
 """What precedes the word in a claim that the agent itself did something."""
-_MARKS: Final = re.compile(r"[*_#`✅✓✔☑•>]")
 _QUOTED: Final = re.compile(
     r"```.*?```|(?<!\w)[\u2018\u2019'][^\u2019'\n]{12,}[\u2019'](?!\w)|[“„«].*?[”“»]|\"[^\"\n]*\"|^>.*?$",
     re.DOTALL | re.MULTILINE,
@@ -66,9 +65,8 @@ def words_of(name: str) -> list[str]:
 
 
 def verbs_of(name: str, description: str) -> set[str]:
-    """Return the first word of a tool's name and of its description, unless it names no action."""
-    first = {*words_of(name)[:1], *words_of(description[:40])[:1]}
-    return {word for word in first if not sign("reads").fullmatch(word) and len(word) > 2}  # noqa: PLR2004 - "do"
+    """Return the first word of a tool's name and of its description."""
+    return {*words_of(name)[:1], *words_of(description[:40])[:1]}
 
 
 def deeds_of_tool(name: str, description: str) -> frozenset[str]:
@@ -113,7 +111,7 @@ def own_words(text: str) -> str:
 def sentences(answer: str) -> Iterator[tuple[str, str]]:
     """Yield the sentences of an answer, each together with its neighbours."""
     for line in answer.splitlines():
-        parts = [each.strip() for each in _SENTENCE.split(sign("idle").sub(" ", plain(_MARKS.sub("", line))))]
+        parts = [each.strip() for each in _SENTENCE.split(sign("idle").sub(" ", plain(line)))]
         for number, sentence in enumerate(parts):
             if sentence and len(sentence) <= _LONGEST:
                 yield sentence, " ".join(parts[max(number - 1, 0) : number + 2])[: 3 * _LONGEST]
