@@ -15,6 +15,7 @@ from playhead.errors import DivergedError, UnrecordedCallError
 from playhead.kernel.agent_tool import AgentTool, prices_of
 from playhead.kernel.execution import SEED
 from playhead.kernel.guards import own_guards
+from playhead.kernel.hooks import Said, SwitchTo
 from playhead.kernel.prompts import system_prompt
 from playhead.kernel.session import Hooks
 from playhead.replay.divergence import divergences_of
@@ -29,9 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from playhead.compose.harness import Harness
+    from playhead.kernel.hooks import PhaseName, Timing
     from playhead.kernel.models.base import Model
     from playhead.kernel.outcome import Outcome
     from playhead.kernel.session import Guard, Session, Tool, ToolContext
+    from playhead.kernel.state import KernelState
     from playhead.replay.frozen import FrozenModel
     from playhead.replay.plan import Plan
     from playhead.trace.line import Record
@@ -85,6 +88,8 @@ class ForkWorld(ReplayWorld):
         self._error: DivergedError | None = None
         self._prices: Prices | None = None
         self._unused: set[int | None] = {*fork.edits, *([] if plan.overrides.system_prompt is None else [None])}
+        self.successor = plan.overrides.strategy
+        """The strategy that is to take over."""
         self.answers.results, self.answers.on_missing = (), "strict"
 
     @cached_property
@@ -142,6 +147,10 @@ class ForkWorld(ReplayWorld):
         for number in self._unused if self.is_live else ():
             what = "system_prompt" if number is None else f"the edit of message {number}"
             self.notes.append(f"{what} was not used: no request from turn {self.at.at} on holds the recorded text")
+        if self.is_live and self.successor is not None:
+            self.notes.append(
+                f"the recorded strategy has no turn from turn {self.at.at} on in which another could take over"
+            )
         if self._error is None and not self.is_live:
             return f"the run ended before turn {self.at.at}{f': {why}' if why else ''}"
         return why if self._error is None else str(self._error)
@@ -312,6 +321,22 @@ class ForkHooks:
     def wants(self, tag: str) -> bool:
         """Return whether a hook is registered, or requests are changed."""
         return tag == "llm.request" or self._inner.wants(tag)
+
+    def at_phase(self, phase: PhaseName) -> bool:
+        """Return whether a hook is registered for this phase, or the strategy is to hand over in it."""
+        return (phase == "think" and self._world.successor is not None) or self._inner.at_phase(phase)
+
+    async def ask(
+        self, session: Session, phase: PhaseName, timing: Timing, state: KernelState, error: Exception | None = None
+    ) -> Said | None:
+        """Return the first answer of the hooks; at the turn, that another strategy takes over."""
+        if (phase, timing) == ("think", "before") and state.iteration >= self._world.at.at:
+            self._world.take_over()
+        successor = self._world.successor if self._world.is_live else None
+        if successor is None or (phase, timing) != ("think", "before"):
+            return await self._inner.ask(session, phase, timing, state, error)
+        self._world.successor = None
+        return Said("fork", SwitchTo(successor, "the fork gives the task to it"))
 
     async def offer(self, session: Session, tag: str, payload: Any, key: str, details: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as in `Hooks`
         """Return the payload as the inner hooks changed it; a request of the turn or a later one as the fork changes it."""

@@ -46,7 +46,8 @@ async def fork(
         recording: the recording, or a reference to it.
         at: the first turn of the root that is not frozen, from 0, as `playhead show` prints it.
         overrides: the changes from this turn on, as for `replay`, but for `task`. `model="recorded"` serves the recorded
-            answers until something differs from the recording; there the fork stops.
+            answers until something differs from the recording; there the fork stops. To another `strategy`, the recorded
+            one hands over at this turn what it has found.
         answer: what the model answers to the first request of the turn, instead of being asked: text, or
             `{"text": …, "calls": [{"tool": …, "arguments": {…}}]}`.
         edit: new texts of messages that stand before the turn, such as a tool's result, by the message's id. Requests from
@@ -63,8 +64,6 @@ async def fork(
     changes = Overrides.of(overrides)
     if changes.task is not None:
         raise UsageError("task: it stands before the turn; edit its message (edit=, --edit), or replay from the start")
-    if changes.strategy is not None or any(each.strategy is not None for each in changes.agents.values()):
-        raise UsageError("strategy: the recorded one runs from the start; let it hand over (SwitchTo), or replay")
     if changes.tools and recording.header.agent.tool_format == "text":
         raise UsageError("tools: they stand in the agent's messages (tool_format), which a fork keeps; replay")
     cut = _cut(recording, at)

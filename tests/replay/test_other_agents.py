@@ -11,10 +11,13 @@ from playhead.compose import Harness, Stop
 from playhead.compose.killswitches import tool_limit
 from playhead.compose.policies import require_tools
 from playhead.errors import UsageError
+from playhead.kernel.state import transition
 from playhead.kernel.strategies import Autonomous, Reflexion
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, call, error, text
+from playhead.trace.events import StrategySwitched, Thought
 from tests.kernel.runs import make_agent
+from tests.own_strategies import register
 from tests.replay import small_runs
 from tests.replay.small_runs import SCRIPT, lookup
 
@@ -73,6 +76,18 @@ def shout(harness: Harness) -> None:
 def halt(harness: Harness) -> None:
     """Stop before the third turn."""
     harness.before("think", lambda context: Stop("enough") if context.iteration == 2 else None)
+
+
+async def test_a_fork_hands_over_to_another_strategy_at_its_turn(tmp_path: Path) -> None:
+    """The new one is told what was found, with its own tools, and is in the result."""
+    recording = await recorded(tmp_path)
+    model = ScriptedModel([call("lookup", key="b"), call("finish", result="both")])
+    result = await recording.fork(1, model=model, strategy="autonomous", trace=None)
+    switched = [each.event for each in result.recording.records if isinstance(each.event, StrategySwitched)]
+    assert [(each.from_strategy, each.to_strategy) for each in switched] == [("reactive", "autonomous")]
+    assert (offered(model), result.run.output, dict(result.rungs)) == (["lookup", "finish"], "both", {"exact": 2})
+    assert "lookup returned: value of a" in str(model.requests[0].messages[-1].content)
+    assert (result.run.strategy_used, result.stopped, result.notes) == ("autonomous", None, ())
 
 
 async def test_other_hooks_take_the_place_of_the_recorded_ones(tmp_path: Path) -> None:
@@ -136,8 +151,23 @@ async def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
     for given, why in refused:
         with pytest.raises(UsageError, match=why):
             await recording.replay(model=ScriptedModel([]), trace=None, **given)
-    with pytest.raises(UsageError, match="strategy: the recorded one runs from the start"):
-        await recording.fork(1, strategy="direct", model="recorded", trace=None)
     failing = ScriptedModel([error("busy")])
     result = await recording.replay(model=ScriptedModel([call("lookup", key="c")]), on_missing=failing, trace=None)
     assert "scripted/model could not simulate it: busy" in str(result.stopped)
+
+
+async def test_a_strategy_that_cannot_take_over_is_said(tmp_path: Path) -> None:
+    """A strategy of the user's own without the kernel's loop has no place to hand over."""
+
+    async def alone(state: Any, session: Any) -> Any:
+        session.at.enter_iteration(0)
+        session.emit(Thought(request=0, text="Easy."))
+        return transition(state, status="done", output="done")
+
+    register("alone", alone)
+    recording = await recorded(tmp_path, [text("never")], strategy="alone")
+    result = await recording.fork(0, model=ScriptedModel([]), strategy="direct", trace=None)
+    assert (result.run.output, result.notes) == (
+        "done",
+        ("the recorded strategy has no turn from turn 0 on in which another could take over",),
+    )
