@@ -95,9 +95,9 @@ def _walk(original: JsonValue, replay: JsonValue, path: str) -> Iterator[Differe
         for key in [*original, *(key for key in replay if key not in original)]:
             place = f"{path}.{key}" if path else str(key)
             if key not in replay:
-                yield _difference(place, "removed", original=original[key])
+                yield Difference(path=place, change="removed", original=original[key])
             elif key not in original:
-                yield _difference(place, "added", replay=replay[key])
+                yield Difference(path=place, change="added", replay=replay[key])
             else:
                 yield from _walk(original[key], replay[key], place)
     elif isinstance(original, list) and isinstance(replay, list):
@@ -106,11 +106,11 @@ def _walk(original: JsonValue, replay: JsonValue, path: str) -> Iterator[Differe
             yield from _walk(one, other, f"{path}[{index}]")
         both = min(len(left), len(right))
         for index, each in enumerate(left[both:], start + both):
-            yield _difference(f"{path}[{index}]", "removed", original=each)
+            yield Difference(path=f"{path}[{index}]", change="removed", original=each)
         for index, each in enumerate(right[both:], start + both):
-            yield _difference(f"{path}[{index}]", "added", replay=each)
+            yield Difference(path=f"{path}[{index}]", change="added", replay=each)
     else:
-        yield _difference(path, "changed", original=original, replay=replay)
+        yield Difference(path=path, change="changed", original=original, replay=replay)
 
 
 def unlike_part(left: list[Any], right: list[Any]) -> tuple[int, list[Any], list[Any]]:
@@ -120,10 +120,6 @@ def unlike_part(left: list[Any], right: list[Any]) -> tuple[int, list[Any], list
     rest = range(shortest - start)
     end = next((back for back in rest if not same(left[-1 - back], right[-1 - back])), shortest - start)
     return start, left[start : len(left) - end], right[start : len(right) - end]
-
-
-def _difference(path: str, change: Any, *, original: Any = None, replay: Any = None) -> Difference:  # noqa: ANN401 - JSON
-    return Difference(path=path, change=change, original=original, replay=replay)
 
 
 # --- texts ------------------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from playhead.diagnose.diff_types import Decision, Difference, InputChange, RunDiff, RunFigures, ToolEdit
+    from playhead.trace.values import JsonValue
 
 _STYLES: Final = {"-": "red", "+": "green", "~": "yellow", ">": "cyan", "!": "magenta"}
 _MOST: Final = 12
@@ -273,21 +274,17 @@ def _reasons(diff: RunDiff) -> Iterator[Section]:
 
 
 def _answer(diff: RunDiff) -> Iterator[Section]:
-    one, other = diff.output.original, diff.output.replay
+    known = diff.original.status is not None and diff.replay.status is not None
+    note = "the same" if diff.output.equal else "another" if known else "cannot be compared"
     rows: list[Row] = []
-    if diff.output.equal:
-        note = "none in either run" if one is None else "the same"
-        rows += [Row(preview(one), depth=4, style="dim", most=2)] if one is not None else []
-    else:
-        known = diff.original.status is not None and diff.replay.status is not None
-        note = "another" if known else "cannot be compared"
-        rows += _sides(_answered(diff.original, one), _answered(diff.replay, other), 4)
+    if not diff.output.equal:
+        rows += _sides(_answered(diff.original, diff.output.original), _answered(diff.replay, diff.output.replay), 4)
     for mark, figures in (("-", diff.original), ("+", diff.replay)):
         rows += [_mark(mark, f"error: {figures.error}", 2)] if figures.error else []
     yield Section("Answer", tuple(rows), note)
 
 
-def _answered(figures: RunFigures, output: Any) -> str:  # noqa: ANN401 - JSON
+def _answered(figures: RunFigures, output: JsonValue) -> str:
     if output is not None:
         return preview(output)
     return "(none)" if figures.status else "(not known: the recording has no end)"

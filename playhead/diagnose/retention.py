@@ -68,10 +68,9 @@ def plan(store: TraceStore, limits: Limits, named: Collection[Path] = ()) -> Pru
         if each.run.ending in {"running", "open"}
     }
     chosen = [each for each in chosen if each.run.run_id not in busy]
-    if limits.max_bytes is None:
-        found = _without_needed(chosen, everything)
-    else:
-        excess = sum(each.size for each in everything) - limits.max_bytes
+    found = _without_needed(chosen, everything)
+    if limits.max_bytes is not None:
+        excess = _size(everything) - limits.max_bytes
         counts = range(len(chosen) + 1)
         enough = bisect_left(
             counts, excess, key=lambda count: _size(_without_needed(chosen[:count], everything).removed)
