@@ -21,25 +21,21 @@ API_BASE = os.environ.get("PLAYHEAD_TEST_API_BASE", "http://127.0.0.1:8091/v1")
 MODEL = os.environ.get("PLAYHEAD_TEST_MODEL", "openai/qwen2.5-coder-1.5b")
 FOLDER = Path("build/case-study")
 PROMPT = """\
-You route tickets of a shop for hiking gear. Answer with the name of one team and nothing else.
+You route tickets of a shop for hiking gear to one of three teams.
 
 billing: invoices, payments, refunds, prices.
 
 delivery: parcels that are late, lost or at the wrong address.
 
-repair: things that are broken, torn or leak."""
-NEW_PROMPT = """\
-You route tickets of a shop for hiking gear. Answer with the name of one team and nothing else.
+repair: things that are broken, torn or leak.
 
-Every customer deserves a quick and friendly service. Read the ticket to its end before you answer.
+Answer with one word: billing, delivery or repair."""
+NEW_PROMPT = f"""\
+{PROMPT}
 
-If a customer is angry or in a hurry, the ticket is for billing, whatever it is about.
+Read the ticket to its end before you answer.
 
-billing: invoices, payments, refunds, prices.
-
-delivery: parcels that are late, lost or at the wrong address.
-
-repair: things that are broken, torn or leak."""
+Explain your choice to the customer in a friendly sentence."""
 TICKETS = {
     "billing": (
         "I was charged twice for one order.",
@@ -113,10 +109,10 @@ def main() -> None:
     os.environ |= {"OPENAI_API_KEY": "not-needed", "PLAYHEAD_TRACE_DIR": str(FOLDER), "COLUMNS": "100"}
     record()
     (FOLDER / "new-prompt.md").write_text(NEW_PROMPT, encoding="utf-8")
-    every = ("replay", "--last", "30", "--api-base", API_BASE, "--success", "examples.many_runs.tickets:routed")
-    verdict = ("--repeat", "2", "--baseline", "--margin", "0.1", "--concurrency", "1")
-    playhead(*every, "--system-prompt", str(FOLDER / "new-prompt.md"), *verdict, "--group", "new-prompt")
-    playhead(*every, "--set", "temperature=0", *verdict, "--group", "temperature-0")
+    check = ("--success", "examples.many_runs.tickets:routed", "--margin", "0.1", "--baseline", "--concurrency", "1")
+    every = ("replay", "--last", "30", "--api-base", API_BASE, *check)
+    playhead(*every, "--system-prompt", str(FOLDER / "new-prompt.md"), "--repeat", "2", "--group", "new-prompt")
+    playhead(*every, "--set", "temperature=0", "--repeat", "1", "--group", "temperature-0")
 
 
 if __name__ == "__main__":

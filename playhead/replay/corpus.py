@@ -137,9 +137,8 @@ def replay_corpus(  # noqa: PLR0913 - a verdict states what it rests on
     folder = checked_folder(options.get("trace", load_settings().trace_dir))
     group = checked_run_id(options.get("group") or new_run_id())
     options |= {"trace": folder, "group": group}
-    reference: Arm = "recorded" if baseline is False else "baseline"
     # Both arms of a recording run together: a provider that changes meanwhile changes both.
-    arms = {reference: options | others, "changed": options | overrides}
+    arms: dict[Arm, Any] = {"baseline" if baseline else "recorded": options | others, "changed": options | overrides}
     jobs = [
         Job(path, arm, repeat, given, check)
         for path in dict.fromkeys(map(TraceStore(folder).resolve, references))
@@ -152,20 +151,25 @@ def replay_corpus(  # noqa: PLR0913 - a verdict states what it rests on
     journal = folder / JOURNALS / f"{group}.jsonl"
     found = read_journal(journal, about)
     missing = [job for job in jobs if job.key not in found]
-    ended = run_jobs(missing, executor or Threads(), concurrency)
-    for done, measures in enumerate(ended, len(jobs) - len(missing) + 1):
+    for done, measures in enumerate(run_kept(missing, journal, executor or Threads(), concurrency), 1):
         found[measures.key] = measures
-        if measures.replay is not None or measures.arm == "recorded":
-            keep(journal, asdict(measures))
         if on_progress is not None:
-            on_progress(done, len(jobs))
+            on_progress(len(jobs) - len(missing) + done, len(jobs))
     measured = tuple(found[job.key] for job in jobs)
     if all(each.replay is None for each in measured):
         why = next((each.why for each in measured if each.why), "none is named")
         raise UsageError(f"no recording could be replayed: {why}")
-    has_baseline, least = reference == "baseline", options.get("min_grounded", 0.8)
+    least, has_baseline = options.get("min_grounded", 0.8), bool(baseline)
     verdict = judge(measured, margin=margin, baseline=has_baseline, min_grounded=least)
     return Corpus(group, stated[0], criterion, repeats, has_baseline, verdict, measured)
+
+
+def run_kept(jobs: Iterable[Job], journal: Path, executor: Executor, concurrency: int) -> Iterator[Measures]:
+    """Yield the measures of each job once the journal has them; what a broken replay came to is not kept, so it runs again."""
+    for measures in run_jobs(jobs, executor, concurrency):
+        if measures.replay is not None or measures.success is not None:
+            keep(journal, asdict(measures))
+        yield measures
 
 
 def run_jobs(jobs: Iterable[Job], executor: Executor, concurrency: int) -> Iterator[Measures]:

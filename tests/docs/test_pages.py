@@ -17,6 +17,7 @@ from tests.docs.pages import DOCS, PAGES, ROOT, blocks_of, page_id
 NOT_RUN = {
     "docs/guides/agent": "fragments of the reference",
     "docs/guides/backtest": "needs recordings of the reader's own",
+    "docs/guides/many-runs": "asks a real model",
     "docs/guides/real-models": "asks a real model",
     "docs/your-own-loop": "run in tests/instrument, with a model of its own",
     "docs/guides/record": "asks a real model",
