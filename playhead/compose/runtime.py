@@ -268,7 +268,7 @@ async def _call(hook: Registration, at: _Place, *arguments: object) -> Any:  # n
     """Return a hook's value, waiting for an asynchronous one within its timeout; None if it failed."""
     gate, started, scope = at.session.gate, perf_counter(), None
     arguments[-1].__dict__["_hook"] = hook
-    gate.asking = (hook.name, at.where)
+    gate.note_asking((hook.name, at.where))
     try:
         answer = hook.function(*arguments)
         if hasattr(type(answer), "__await__"):
@@ -279,7 +279,7 @@ async def _call(hook: Registration, at: _Place, *arguments: object) -> Any:  # n
         fail(hook, at, described(error))
         return None
     finally:
-        gate.asking = None
+        gate.note_asking(None)
     if scope is not None and scope.cancel_called:
         fail(hook, at, f"it did not finish within {hook.timeout_s:g} s")
         return None

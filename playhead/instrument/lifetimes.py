@@ -71,7 +71,7 @@ class Lifetime:
         if session.parent is None:
             elsewhere.append(self.scope.world.notice)
             self._open.callback(elsewhere.remove, self.scope.world.notice)
-        session.at.started_us = session.run.recorder.clock.now_us()
+        session.at.begin(session.run.recorder.clock.now_us())
         session.messages.define_tools(())
         session.reach(KernelState(task_id=session.run.run_id, strategy=session.header.strategy))
         for guard in own_guards(session):

@@ -140,7 +140,7 @@ async def _strategy_run(
 ) -> tuple[KernelState, BaseException | None]:
     """Return the strategy's last state, and its exception."""
     header = session.header
-    session.at.started_us = session.run.recorder.clock.now_us()
+    session.at.begin(session.run.recorder.clock.now_us())
     first = session.reach(KernelState(task_id=session.run.run_id, strategy=header.strategy))
     try:
         with scope:

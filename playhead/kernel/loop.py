@@ -26,7 +26,7 @@ async def run_kernel(kernel: Kernel, state: KernelState, session: Session) -> Ke
         TraceWriteError: an event was lost and `on_trace_error` is `stop`.
     """
     at, hooks, steering = session.at, session.gate.hooks, session.run.steering
-    at.loop_began = state.iteration
+    at.enter_loop(state.iteration)
     while (status := state.status) not in FINAL and (status == "observing" or not session.concluded):
         if status == "thinking" and not _has_turns_left(state, session):
             break
@@ -79,6 +79,6 @@ def close_state(state: KernelState, session: Session, ended: Termination | None 
     ended = ended or session.termination
     if ended is None or (state.status in FINAL and session.at.closed_by is ended):
         return state
-    session.at.closed_by = ended
+    session.at.close(ended)
     output = state.best if ended.output is None and not ended.withheld else ended.output
     return transition(state, status="failed" if ended.failed else "done", output=output, error=ended.error, pending=())

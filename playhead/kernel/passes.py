@@ -321,7 +321,7 @@ async def put_in_charge(strategy: Strategy, state: KernelState, session: Session
 
     Events and the header keep the name of the agent's original strategy; the result has this one.
     """
-    session.at.strategy = strategy.name
+    session.at.delegate(strategy.name)
     session.toolset.hide_all_but(strategy.tools_by_name())
     added = strategy.added_prompt()
     if not added:

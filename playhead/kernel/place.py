@@ -85,9 +85,17 @@ class Place:
     """The turn in which the current loop began: the agent's own, or that of a pass."""
     _position: int = 0
 
+    def begin(self, now_us: int) -> None:
+        """Start the agent's run."""
+        self.started_us = now_us
+
     def take_task(self, task: Content, preamble: Thread | None = None) -> None:
         """Set the task, as given to the model, and the messages before it."""
         self.task, self.preamble = task, preamble or self.preamble
+
+    def enter_loop(self, iteration: int) -> None:
+        """Start a loop at this turn."""
+        self.loop_began = iteration
 
     def enter_iteration(self, iteration: int | None) -> None:
         """Start a turn, in which positions count from 0; None after the loop."""
@@ -103,6 +111,14 @@ class Place:
     def count_turn(self) -> None:
         """Count the current turn as begun."""
         self.turns = (self.iteration or 0) + 1
+
+    def delegate(self, strategy: str) -> None:
+        """Name the strategy that produces the output from now on."""
+        self.strategy = strategy
+
+    def close(self, ended: Termination) -> None:
+        """Name the termination that the final state is made for."""
+        self.closed_by = ended
 
     def take_position(self) -> int:
         """Return the position of the next call of this turn."""

@@ -252,6 +252,22 @@ class Gate:
     """Requests and calls whose recorded answer a hook changed before its use."""
     _emissions: dict[str, int] = field(default_factory=dict)
 
+    def post(self, guards: tuple[Guard, ...]) -> None:
+        """Replace the killswitches at the ports."""
+        self.guards = guards
+
+    def approve_by(self, approver: Approver) -> None:
+        """Set who decides about calls, if nobody does."""
+        self.approver = self.approver or approver
+
+    def note_success(self) -> None:
+        """Reset the count of failed calls in a row."""
+        self.failures = 0
+
+    def note_asking(self, asking: tuple[str, str] | None) -> None:
+        """Name the hook that runs now, and where; None after it."""
+        self.asking = asking
+
     def count(self, tag: str) -> str:
         """Return the number of this emission of a tag, from 0."""
         number = self._emissions.get(tag, 0)

@@ -147,7 +147,7 @@ class ToolDoor:
             session.gate.rewritten.add(call_id)
             self.ended[call_id] = passed
         if passed.ok:
-            session.gate.failures = 0
+            session.gate.note_success()
         elif completed.ended != "cancelled":
             await session.fail("tool-error", passed.observation(), key=call_id)
         return passed  # type: ignore[no-any-return]

@@ -134,7 +134,7 @@ class ForkWorld(ReplayWorld):
         session.declare(max_iterations=plan.header.max_iterations)
         for name in [name for name, patch in plan.overrides.tools.items() if patch is None and name in session.toolset]:
             del session.toolset[name]
-        session.gate.guards = ReplayWorld.guards_for(self, session, makers)
+        session.gate.post(ReplayWorld.guards_for(self, session, makers))
         for record in self.before.recording.records:
             if record.owner == "root" and isinstance(record.event, ToolCallCompleted):
                 for guard in session.gate.guards:

@@ -278,7 +278,7 @@ class PrefixWorld(FrozenWorld):
             raise TraceWriteError("the event that says from where on this run is live cannot be written; it stops here")
         for agent in self._agents.values():  # those above come first
             session, fallbacks = agent.session, agent.session.model.fallbacks
-            session.gate.guards = World.guards_for(self, session, agent.makers)
+            session.gate.post(World.guards_for(self, session, agent.makers))
             adapter, *others = agent.models[-1 - len(fallbacks) :]
             live = [(info, each) for (info, _), each in zip(fallbacks, others, strict=True)]
             session.model.answer_with(adapter, live)

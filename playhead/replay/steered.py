@@ -245,7 +245,7 @@ def _add_approvals(session: Session, owner: OwnerRecording, found: dict[tuple[st
             for number in range(times):  # of equal switches that are stacked, each asks
                 found[switch, ends, number]["wants", call_id] = True
             if (None, call_id) in asked:  # the tool asks beside a switch only where the agent has an approver
-                session.gate.approver = session.gate.approver or (lambda _: False)
+                session.gate.approve_by(lambda _: False)
 
 
 class RecordedGuard(Guard):

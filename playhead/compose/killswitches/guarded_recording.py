@@ -91,7 +91,7 @@ class GuardedRecording:
             self._sessions[name], self.tools[name] = session, own
         self._guards = tuple(maker.make(self._sessions["root"]) for maker in self.makers)
         for session in self._sessions.values():
-            session.gate.guards = self._guards
+            session.gate.post(self._guards)
         self.budgets = [guard for guard in self._guards if isinstance(guard, BudgetGuard)]
         """The switches that check prompts."""
         self._start_us = recording.records[0].ts

@@ -97,7 +97,7 @@ class PlanExecuteReflect(Strategy):
         if not steps:
             why = NO_PLAN if plan.has_room else NO_ROOM
             session.emit(DecisionEvaluated(decision=f"{NAME}: no plan", rationale=why))
-            session.at.strategy = "reactive"
+            session.at.delegate("reactive")
             return await Reactive().run(transition(plan.state, thread=state.thread), session)
         plan.begin(steps)
         await self._carry_out(plan)

@@ -79,7 +79,7 @@ class TreeOfThought(Strategy):
         else:
             why = "no first thought reached the pruning threshold: the task is solved by ReAct alone, without a path"
             session.emit(DecisionEvaluated(decision=f"{NAME}: no path", rationale=why))
-            session.at.strategy = "reactive"
+            session.at.delegate("reactive")
         return await run_kernel(REACT, state, session)
 
     async def _search(self, state: KernelState, session: Session) -> tuple[KernelState, Node]:
