@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytest.importorskip("duckdb")
+pytestmark = pytest.mark.slow
 TRACES = ROOT / "traces"
 HOSTILE = [
     "select list_sort(range(100000000))",  # DuckDB does not interrupt this one
