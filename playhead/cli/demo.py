@@ -22,7 +22,6 @@ from playhead.diagnose.terminal import Line
 from playhead.errors import TraceWriteError
 from playhead.kernel.tool_decorator import tool
 from playhead.replay import load_recording
-from playhead.replay.engine import replay_sync
 from playhead.testing import ScriptedModel, call, calls
 from playhead.testing import text as say
 
@@ -118,7 +117,7 @@ def demo(*, trace_dir: Path | None, as_json: bool) -> int:
     run = result.run_id
     codes = [typed(f"show {run} --kind tool-call-completed"), typed(f"check {run}"), typed(f"reproduce {run}")]
     original = load_recording(path)
-    replay = replay_sync(original, {"system_prompt": PROMPT}, agent=make_agent(trace_dir), trace=path.parent)
+    replay = original.replay_sync(system_prompt=PROMPT, agent=make_agent(trace_dir), trace=path.parent)
     _heading(f"replay {run} --system-prompt …", as_json=as_json)
     rows = replay_rows(original, replay, 0, text_console(pipe_width=PROSE_WIDTH).width)
     tell(replay_as_json(replay), *rows, as_json=as_json, width=PROSE_WIDTH)

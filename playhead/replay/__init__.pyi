@@ -7,7 +7,6 @@ from playhead.replay.decisions import decide as decide
 from playhead.replay.divergence import Divergence as Divergence
 from playhead.replay.engine import ReplayResult as ReplayResult
 from playhead.replay.engine import replay as replay
-from playhead.replay.engine import replay_sync as replay_sync
 from playhead.replay.forking import fork as fork
 from playhead.replay.missing import MissedCall as MissedCall
 from playhead.replay.overrides import Overrides as Overrides
@@ -19,7 +18,6 @@ from playhead.replay.recording import Recording as Recording
 from playhead.replay.recording import load_recording as load_recording
 from playhead.replay.reproduction import Reproduction as Reproduction
 from playhead.replay.reproduction import reproduce as reproduce
-from playhead.replay.reproduction import reproduce_sync as reproduce_sync
 from playhead.replay.resume_run import resume as resume
 from playhead.replay.resume_run import resume_sync as resume_sync
 from playhead.replay.success import Judge as Judge

@@ -85,8 +85,6 @@ class State:
         self._unknown = count()
         self.course = ""
         """A digest of all that the run has done so far."""
-        self.log: list[tuple[Resources, str]] = []
-        """The resources written, each with its call, for messages."""
 
     def begin(self, place: str, identity: str | None) -> str:
         """Take in that a call was made, whether or not it ran; return the course of the run up to it.
@@ -108,36 +106,28 @@ class State:
             return digest(("", self._rest), *sorted(self._versions.items()))
         return digest(*((name, self._versions.get(name, self._rest)) for name in sorted(resources)))
 
-    def follow(self, call: str, touches: Touched, what: str, *, adrift: bool = False) -> None:
+    def follow(self, call: str, touches: Touched, *, adrift: bool = False) -> None:
         """Take in a call that ran.
 
         Args:
             call: agent, tool and arguments.
             touches: the resources that it reads and writes.
-            what: the call as messages name it.
             adrift: whether the moment of its effect is unknown: from now on the state of these resources is, too.
         """
         version = self._new() if adrift else digest(call, self.key(touches.depends))
         if touches.writes != NOTHING:
             self.course = digest(self.course, call)
-        self._write(touches.writes, version, what)
+        self._write(touches.writes, version)
 
-    def lose(self, writes: Resources, why: str) -> None:
+    def lose(self, writes: Resources) -> None:
         """Note that the state of these resources is now unknown."""
         self.course = self._new()
-        self._write(writes, self._new(), why)
-
-    def last(self, resources: Resources, until: int | None = None) -> str:
-        """Return the last logged call that may have changed one of these resources."""
-        return next((what for writes, what in reversed(self.log[:until]) if meet(writes, resources)), "none")
+        self._write(writes, self._new())
 
     def _new(self) -> str:
         return digest(self._side, next(self._unknown))
 
-    def _write(self, writes: Resources, version: str, what: str) -> None:
-        if writes == NOTHING:
-            return
-        self.log.append((writes, what))
+    def _write(self, writes: Resources, version: str) -> None:
         if writes is None:
             self._rest = version
             self._versions.clear()
@@ -184,8 +174,6 @@ class Call:
     """The course of the run up to it."""
     state: str = ""
     """The state of the resources that its answer depends on, when it was answered."""
-    log_at: int = 0
-    """The number of side effects before it in the recording's log."""
     adrift: bool = False
     """Whether the moment of its effect is unknown."""
     doubt: str | None = None
@@ -233,10 +221,6 @@ class Call:
     def refusal(self) -> ErrorInfo | None:
         """The kernel's error if it refused the call."""
         return None if self.completed is None or self.completed.ended != "refused" else self.completed.error
-
-    def __str__(self) -> str:
-        """Return the call as a message names it."""
-        return f"{self.started.tool} by {agent_path(self.owner)}"
 
 
 @dataclass(slots=True)
@@ -396,7 +380,7 @@ def _start(past: Past, running: dict[int, Call], call: Call) -> None:
     state, touches = past.state, call.touches
     past.calls.append(call)
     call.course = state.begin(call.child, call.identity)
-    call.state, call.log_at = state.key(touches.depends), len(state.log)
+    call.state = state.key(touches.depends)
     if not call.ran:
         return
     for other in running.values():  # of another agent, for side effects run alone in their own
@@ -407,7 +391,7 @@ def _start(past: Past, running: dict[int, Call], call: Call) -> None:
         if meet(touches.writes, other.touches.writes):
             call.adrift = other.adrift = True
     running[call.seq] = call
-    state.follow(call.name, touches, str(call), adrift=call.adrift)
+    state.follow(call.name, touches, adrift=call.adrift)
 
 
 def reads_alike(then: dict[str, Any], now: dict[str, Any]) -> bool:

@@ -121,9 +121,8 @@ def _whole(request: Request, rebinding: Rebinding, changes: Overrides) -> Reques
     parameters = changes.applied_to(request.parameters)
     messages = tuple(map(rebinding.restored_model, request.messages))
     require_parameters(parameters)
-    require_whole(
-        {f"message {each.id}": each.model_dump(mode="json") for each in messages}, other="replay from before it"
-    )
+    texts = {f"message {each.id}": each.model_dump(mode="json") for each in messages}
+    require_whole(texts, other="replay from before it")
     return replace(request, messages=messages, parameters=parameters)
 
 

@@ -21,7 +21,6 @@ from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool, check_agent_call, prices_of
 from playhead.kernel.execution import SEED
 from playhead.kernel.guards import check_guards as check_makers
-from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.session import RunContext, World
 from playhead.replay.calls import facts_of, meta_tool
 from playhead.replay.cast import Below
@@ -29,7 +28,7 @@ from playhead.replay.loading import read_reference
 from playhead.replay.overrides import AgentOverrides, Overrides, OverridesLike, changed_tools, tools_with_strategy
 from playhead.replay.plan import ReplayOptions, make_plan
 from playhead.replay.serving import GIVEN, Answers, grounded_share
-from playhead.replay.steered import RecordedStops, Seeds
+from playhead.replay.steered import RecordedHooks, RecordedStops
 from playhead.settings import load_settings
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import ReplayDiverged
@@ -190,8 +189,9 @@ async def run_plan(plan: Plan, options: ReplayOptions, world: ReplayWorld) -> Re
         result, stopped = error.result, f"{error.result.terminated_by}: {error}"
     stopped = world.stopped(stopped)
     own = Recording(result.trace_path or Path(f"{run.run_id}.jsonl"), tuple(records), ())
-    is_sure = stopped is None and not plan.doubtful and not _silent_models(own)
-    notes = (*plan.notes, *world.notes, *_notes_after(plan, world.answers, own))
+    silent = tuple(_silent_models(own))
+    is_sure = stopped is None and not plan.doubtful and not silent
+    notes = (*plan.notes, *world.notes, *silent, *notes_on_results(plan.overrides, world.answers))
     return judged(plan.recording, own, result, world.answers, notes, stopped, min_grounded if is_sure else None)
 
 
@@ -210,13 +210,6 @@ def judged(  # noqa: PLR0913, PLR0917 - what a replay came to
     share = grounded_share({rung: count for rung, count in rungs.items() if rung not in GIVEN}, stops)
     is_sure = min_grounded is not None and (share is None or share >= min_grounded)
     return ReplayResult(run, recording, own, is_sure, grounded_share(rungs, stops), dict(rungs), stopped, notes)
-
-
-def replay_sync(
-    recording: Recording | str | Path, overrides: OverridesLike = None, **options: Unpack[ReplayOptions]
-) -> ReplayResult:
-    """Replay a recording and block until the result; see `replay`."""
-    return run_blocking(lambda: replay(recording, overrides, **options))
 
 
 def open_replay(  # noqa: PLR0913, PLR0917 - what a run is made of
@@ -256,16 +249,11 @@ def open_replay(  # noqa: PLR0913, PLR0917 - what a run is made of
     )
 
 
-def _silent_models(own: Recording) -> list[str]:
-    """Return notes on sub-agents whose model did not answer, so their answers are unknown."""
-    ended = ((owner.owner, owner.completed) for owner in own.owners.values() if owner.owner != "root")
-    return [owner for owner, completed in ended if completed is not None and completed.terminated_by == "llm_error"]
-
-
-def _notes_after(plan: Plan, answers: Answers, own: Recording) -> Iterator[str]:
-    for owner in _silent_models(own):
-        yield f"the model of {owner} failed, so what it would have said is not known"
-    yield from notes_on_results(plan.overrides, answers)
+def _silent_models(own: Recording) -> Iterator[str]:
+    """Yield a note on each sub-agent whose model did not answer, so that its answer is unknown."""
+    for name, owner in own.owners.items():
+        if name != "root" and owner.completed is not None and owner.completed.terminated_by == "llm_error":
+            yield f"the model of {name} failed, so what it would have said is not known"
 
 
 def notes_on_results(overrides: Overrides, answers: Answers) -> Iterator[str]:
@@ -337,9 +325,9 @@ class ReplayWorld(World):
         given = self.given(session.owner)
         if given is not None or self._has_code:
             return hooks if given is None else given.hooks()
-        place = self.answers.places.of(session.owner)
-        seeds = Seeds(self._plan.recording.owners[place.sources[0]]) if place.sources else None
-        return joined(seeds if seeds and seeds.seeds() else None, made_again(session.header.hooks).hooks())
+        known = [self._plan.recording.owners[name] for name in self.answers.places.of(session.owner).sources[:1]]
+        recorded = next((each for each in map(RecordedHooks, known) if not each.idle), None)
+        return joined(recorded, made_again(session.header.hooks).hooks())
 
     def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:
         """Return the overrides' killswitches, or the code's if code was given; otherwise those recorded as data."""

@@ -73,14 +73,12 @@ class ForkWorld(ReplayWorld):
         whole = plan.recording
         before = replace(whole, records=tuple(record for record in whole.records if record.seq < fork.cut))
         restored = plan.rebinding.restored_recording
-        self.before, self._whole = (
-            FrozenWorld(restored(each), tools_from_code=plan.agent is not None) for each in (before, whole)
-        )
+        has_code = plan.agent is not None
+        self.before, self._whole = (FrozenWorld(restored(each), tools_from_code=has_code) for each in (before, whole))
         self._prefix = Follower(before, self.before.races, open_ended=True)
         self._same = Follower(whole, self._whole.races, open_ended=True)
-        self._known = {
-            (name, each.requested.request) for name, owner in before.owners.items() for each in owner.exchanges
-        }
+        exchanges = ((name, each) for name, owner in before.owners.items() for each in owner.exchanges)
+        self._known = {(name, each.requested.request) for name, each in exchanges}
         self.first_request = 1 + max((number for owner, number in self._known if owner == "root"), default=-1)
         """The root's first request that is not frozen."""
         self._models: dict[tuple[bool, str], FrozenModel] = {}
@@ -148,9 +146,8 @@ class ForkWorld(ReplayWorld):
             what = "system_prompt" if number is None else f"the edit of message {number}"
             self.notes.append(f"{what} was not used: no request from turn {self.at.at} on holds the recorded text")
         if self.is_live and self.successor is not None:
-            self.notes.append(
-                f"the recorded strategy has no turn from turn {self.at.at} on in which another could take over"
-            )
+            turn = f"no turn from turn {self.at.at} on"
+            self.notes.append(f"the recorded strategy has {turn} in which another could take over")
         if self._error is None and not self.is_live:
             return f"the run ended before turn {self.at.at}{f': {why}' if why else ''}"
         return why if self._error is None else str(self._error)
@@ -244,9 +241,8 @@ class ForkWorld(ReplayWorld):
         messages = tuple(map(self._edited, request.messages))
         same = all(one is other for one, other in zip(messages, request.messages, strict=True))
         tools = tuple(changed_tools(plan.overrides, request.tools)) if plan.overrides.tools else request.tools
-        return replace(
-            request, model=model, parameters=parameters, tools=tools, messages=request.messages if same else messages
-        )
+        messages = request.messages if same else messages
+        return replace(request, model=model, parameters=parameters, tools=tools, messages=messages)
 
     def _edited(self, message: Message) -> Message:
         """Return a message with its new text, or with the new system prompt in place of the recorded one."""

@@ -74,11 +74,8 @@ async def fork(
     plan = make_plan(recording, _answering(recording, changes) if is_recorded else changes, options)
     if not is_recorded:
         before = (record.event for record in recording.records if record.seq < cut)
-        answers = {
-            f"the answer to request {each.request}": each.model_dump(mode="json")
-            for each in before
-            if isinstance(each, LlmResponded)
-        }
+        answered = (each for each in before if isinstance(each, LlmResponded))
+        answers = {f"the answer to request {each.request}": each.model_dump(mode="json") for each in answered}
         require_whole(plan.rebinding.restored(answers), other="fork before it")
     given = {"at": at, "answer": answer, "edit": {str(key): text for key, text in made.edits.items()}}
     said = changes.as_json() | {name: to_json(value) for name, value in given.items() if value not in (None, {})}

@@ -121,12 +121,6 @@ class FrozenWorld(World):
         """Return whether approval of a call was requested."""
         return (context.owner, context.call_id) in self._approvals
 
-    def was_served(self, context: ToolContext, call: RecordedCall) -> bool:
-        """Return whether the recording is of a replay that ended the call before anything was asked or entered."""
-        done = call.completed
-        ended = done is None or done.rung is not None or done.ended == "cancelled"
-        return ended and self.recording.header.replay_of is not None and not self.was_asked_about(context)
-
     def declared(self, context: ToolContext, agent: AgentTool, then: AgentHeader) -> AgentHeader:
         """Return the header of an agent from code, with its hooks, and note differences of its code."""
         hooks = self.hooks[context.child_owner] = agent.hooks_below(self.hooks.get(context.owner))
@@ -215,10 +209,11 @@ class FrozenTool:
         if problem is not None or world.enters(context.child_owner):
             return problem
         call = self.recorded(arguments, context)
-        if call.completed is not None and call.completed.ended == "refused" and not world.was_asked_about(context):
+        if world.was_asked_about(context):
+            return None
+        if call.completed is not None and call.completed.ended == "refused":
             return call.completed.error
-        may_be_served = self.spec.requires_approval and world.was_served(context, call)
-        return self.outcome(call, context) if may_be_served else None
+        return self.outcome(call, context) if self.spec.requires_approval else None
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Return the recorded result, or run the agent's loop again on what was recorded of it."""

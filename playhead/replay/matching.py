@@ -58,13 +58,10 @@ class Matcher:
     """Assigns recorded calls to the calls of a replay, each at most once."""
 
     def __init__(self, past: Past) -> None:
-        self._past = past
         self._at = {(call.owner, call.iteration, call.started.position): call for call in reversed(past.calls)}
         self._left: dict[tuple[str | None, ...], deque[Call]] = defaultdict(deque)
         self._alike: dict[tuple[str, str, str], list[Call]] = defaultdict(list)
-        self._keyed: dict[tuple[str, tuple[str, ...]], dict[tuple[str, str], list[Call]]] = defaultdict(
-            lambda: defaultdict(list)
-        )
+        self._of_tool: dict[tuple[str, str], list[Call]] = defaultdict(list)
         self._redacted = any(call.started.args_fingerprint is not None for call in past.calls)
         self._taken: set[int] = set()
         for call in past.calls:
@@ -74,6 +71,8 @@ class Matcher:
             if _is_fresh(call, call.state):
                 self._left[*name, call.state].append(call)
             self._alike[call.owner, call.started.tool, call.started.args_hash].append(call)
+            if isinstance(call.started.args, dict) and call.started.args_fingerprint is None and _is_answer(call):
+                self._of_tool[call.owner, call.started.tool].append(call)
 
     def at(self, asked: Call, place: Place) -> Call | None:
         """Return the recorded call of exactly this place, answered or not, if it looks the same and is unused."""
@@ -196,14 +195,9 @@ class Matcher:
         key, started = _key(asked), asked.started
         if not key or started.args_fingerprint is not None:
             return []
-        if (started.tool, key) not in self._keyed:  # made when the first is asked for, for the key may come from code
-            shelf = self._keyed[started.tool, key]
-            for call in self._past.calls:
-                readable = isinstance(call.started.args, dict) and call.started.args_fingerprint is None
-                if readable and call.started.tool == started.tool and _is_answer(call):
-                    shelf[call.owner, _key_hash(call.started.args, key)].append(call)
-        shelf, name = self._keyed[started.tool, key], _key_hash(started.args, key)
-        return [shelf[owner, name] for owner in place.sources if (owner, name) in shelf]
+        name, found = _key_hash(started.args, key), (self._of_tool[owner, started.tool] for owner in place.sources)
+        alike = ([call for call in calls if _key_hash(call.started.args, key) == name] for calls in found)
+        return list(filter(None, alike))
 
 
 class Places:

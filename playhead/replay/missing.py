@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from playhead.trace.types import ToolSpec
 
 POLICIES: Final = ("strict", "lenient", "live")
-_SIMULATE: Final = (
-    "You stand in for a tool. Reply with the result that it would return for the call, as JSON or as plain text, and with "
-    "nothing else: no explanation, no code fence."
-)
+_SIMULATE: Final = """You stand in for a tool. Reply with the result that it would return for the call, as JSON or as plain text, \
+and with nothing else: no explanation, no code fence."""
 _EXAMPLES: Final = 5
 """Recorded results that a model is shown."""
 

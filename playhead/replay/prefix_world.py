@@ -37,7 +37,7 @@ from playhead.trace.values import content_hash
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from playhead.diagnose.recording import OwnerRecording, RecordedCall
+    from playhead.diagnose.recording import OwnerRecording
     from playhead.kernel.hooks import PhaseName, Said, Timing, Unmet
     from playhead.kernel.models.base import Model
     from playhead.kernel.outcome import Outcome
@@ -262,13 +262,13 @@ class PrefixWorld(FrozenWorld):
         if recorded is not None and recorded.completed is not None:
             raise DivergedError(f"{owner} goes on, which had ended when {self.prefix.recording.run_id} was recorded")
 
+    def has_end(self, owner: str, *key: str | int) -> bool:
+        """Return whether the recording has the answer to an agent's request, or the killswitch that prevented it."""
+        return (owner, key) in self._ends
+
     def is_over(self, owner: str) -> bool:
         """Return whether an agent's whole prefix has recurred."""
         return not self.follower.left[owner]
-
-    def is_answered(self, owner: str, request: int, attempt: int) -> bool:
-        """Return whether the recording has the answer to an agent's request, or the killswitch that prevented it."""
-        return (owner, ("request", request, attempt)) in self._ends
 
     def _hand_over(self) -> None:
         self.is_live = True
@@ -325,10 +325,6 @@ class PrefixWorld(FrozenWorld):
         """Record that an answer was served."""
         session.emit(e.ReplayServed(source_seq=self._ends.get((session.owner, key)), **served))
 
-    def started_us(self, call: RecordedCall) -> int:
-        """Return the start time of a call."""
-        return next(record.ts for record in self.prefix.recording.records if record.seq == call.seq)
-
 
 class PrefixGate(Guard):
     """Holds requests and calls that the prefix does not answer until the takeover, then prepares the killswitches."""
@@ -341,7 +337,7 @@ class PrefixGate(Guard):
 
     async def measure(self, session: Session, request: Request) -> None:
         """Wait before a request that has no recorded answer."""
-        if not self._world.is_answered(session.owner, request.number, request.attempt):
+        if not self._world.has_end(session.owner, "request", request.number, request.attempt):
             await self._world.take_over(session.owner)
             for guard in session.gate.guards:
                 await guard.measure(session, request)
@@ -448,7 +444,8 @@ class PrefixTool(FrozenTool):
         for record in world.prefix.body_of(context.owner, call):  # the events of its body are part of this run, too
             context.session.run.recorder.emit(record.event, record.owner, record.iteration)
         if self.spec.cache and outcome.ok and not outcome.cached:
-            context.cache[self.spec.name, content_hash(arguments)] = (outcome, world.started_us(call))
+            began = next(record.ts for record in world.prefix.recording.records if record.seq == call.seq)
+            context.cache[self.spec.name, content_hash(arguments)] = outcome, began
         return replace(outcome, rung=kept)
 
     async def _enter(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:

@@ -215,10 +215,8 @@ class ReplayedProgram(ProgramWorld):
             for field in ("system_prompt", "model", "merged_parameters"):
                 if getattr(each, field) not in (None, {}) and (name, field) not in self._reached:
                     what = f"{f'agents.{name}.' if name else ''}{field.removeprefix('merged_')}"
-                    yield (
-                        f"the override of {what} was not used: the replay made {self._requests} requests through "
-                        "clients from playhead.wrap, and none got it"
-                    )
+                    made = f"the replay made {self._requests} requests through clients from playhead.wrap"
+                    yield f"the override of {what} was not used: {made}, and none got it"
 
     def notes(self) -> Iterator[str]:
         """Yield what is to know of the replay."""

@@ -59,9 +59,8 @@ def playhead_run(request: pytest.FixtureRequest) -> PlayheadRun:
     if marker is None or len(marker.args) != 1:
         pytest.fail('playhead_run needs a recording: @pytest.mark.playhead("traces/x.jsonl")', pytrace=False)
     here, root = request.path.parent / marker.args[0], request.config.rootpath / marker.args[0]
-    return PlayheadRun(
-        here if here.exists() or not root.exists() else root, request.config.getoption("playhead_record")
-    )
+    path = here if here.exists() or not root.exists() else root
+    return PlayheadRun(path, request.config.getoption("playhead_record"))
 
 
 class PlayheadRun:

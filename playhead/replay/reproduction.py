@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final, Literal
 from playhead.agent.running import record_run
 from playhead.diagnose.divergence import Comparison
 from playhead.errors import PlayheadError
-from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.session import RunContext
 from playhead.kernel.strategies.base import strategy_of
 from playhead.replay.divergence import Divergence, divergences_of, is_ending
@@ -126,10 +125,7 @@ async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = 
         UnknownStrategyError: the recording's strategy is not registered.
         TraceError: the reference does not name a readable trace.
     """
-    return await _reproduce(read_reference(recording) if isinstance(recording, (str, Path)) else recording, agent)
-
-
-async def _reproduce(recording: Recording, agent: Agent | None) -> Reproduction:
+    recording = read_reference(recording) if isinstance(recording, (str, Path)) else recording
     require_sound(recording)
     require_no_program(recording)
     require_own(recording, "there is nothing that could do again, event by event, what it did")
@@ -157,11 +153,6 @@ async def _reproduce(recording: Recording, agent: Agent | None) -> Reproduction:
         not_compared=tuple(sorted(follower.comparison.not_compared)),
         changed_sources=tuple(_changed_sources(recording, world.sources)),
     )
-
-
-def reproduce_sync(recording: Recording | str | Path, *, agent: Agent | None = None) -> Reproduction:
-    """Reproduce a recording and block until the outcome; see `reproduce`."""
-    return run_blocking(lambda: reproduce(recording, agent=agent))
 
 
 class Follower:

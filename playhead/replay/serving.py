@@ -317,10 +317,10 @@ class Answers:
             if recorded is not None:
                 touches = touches._replace(writes=union(touches.writes, recorded.inner_writes))
             adrift = recorded is not None and recorded.adrift
-            self._state.follow(asked.call.name, touches, str(asked.call), adrift=adrift)
+            self._state.follow(asked.call.name, touches, adrift=adrift)
             return
         writes = union(touches.writes, self._past.acting.get((agent, asked.spec.name), NOTHING))
-        self._state.lose(writes, f"{asked.call} ({serving.rung}: what it did is not known)")
+        self._state.lose(writes)
 
     async def _outcome(self, asked: Asked, serving: Serving) -> Outcome:
         """Return a call's outcome: a known one, a function's simulation, or the tool's own result."""
@@ -346,13 +346,8 @@ class Answers:
     # --- what is said of it -------------------------------------------------------------------------------------------
 
     def _why_stale(self, asked: Asked, match: Match) -> str:
-        recorded, depends = match.call, touched(asked.spec).depends
-        if match.why is not None:
-            return f"{asked}; it was recorded (event {recorded.seq}), but its answer may be wrong: {match.why}"
-        then, now = self._past.state.last(depends, recorded.log_at), self._state.last(depends)
-        how = f"the last side effect before it was {then}, in the replay it is {now}"
-        how = how if then != now else f"{how} too, but others, arguments or the time differ"
-        return f"{asked}; it was recorded (event {recorded.seq}) in another state of the world, so its answer may be wrong: {how}"
+        why = match.why or "in another state of the world: other side effects had come before it"
+        return f"{asked}; it was recorded (event {match.call.seq}), but its answer may be wrong: {why}"
 
     def _why_missing(self, asked: Asked) -> ReplayError:
         here, same = self._matcher.at(asked.call, asked.place), self._matcher.same(asked.call, asked.place)

@@ -38,35 +38,26 @@ if TYPE_CHECKING:
 
 Payload: TypeAlias = Any
 """The payload of a tag."""
-Emission = e.EmissionChanged | e.EmissionSuppressed
-Made: TypeAlias = "Sequence[Emission | e.HookFailed]"
-"""The changes that hooks made to a payload; the failure of a required hook is the last entry."""
+Made: TypeAlias = "e.EmissionChanged | e.EmissionSuppressed | e.HookFailed"
+"""What hooks made of a payload; the failure of a required hook comes last."""
 
 
-class Seeds(Hooks):
-    """Repeats what was emitted at an agent's start."""
+class RecordedHooks(Hooks):
+    """Repeats every change and answer at its recorded place, for any payload; of user hooks, for policies are rebuilt instead."""
 
     def __init__(self, owner: OwnerRecording) -> None:
         self._seeds = tuple((fact.key, fact.value) for fact in owner.facts if fact.name == SEED)
-
-    def seeds(self) -> tuple[tuple[str, Any], ...]:
-        """Return the recorded emissions at the agent's start."""
-        return self._seeds
-
-
-class RecordedHooks(Seeds):
-    """Repeats every change and answer at its recorded place, for any payload."""
-
-    def __init__(self, owner: OwnerRecording) -> None:
-        super().__init__(owner)
-        self._made = _made_by_callers(owner)
+        self._made: dict[tuple[str, str], list[Made]] = defaultdict(list)
         self._fired: dict[tuple[str, int | None], deque[e.HookFired | e.HookFailed]] = defaultdict(deque)
         for record in owner.records:
             match record.event:
                 case e.HookFired(policy=None) as event:
                     self._fired[f"{event.timing} {event.phase}", record.iteration].append(event)
+                case e.EmissionChanged(policy=None) | e.EmissionSuppressed(policy=None) as event:
+                    self._made[event.tag, event.key].append(event)
                 case e.HookFailed(ends=(_, *_), policy=None) as event:
                     self._fired[event.where, record.iteration].append(event)
+                    self._made[event.where, event.key].append(event)
         self.tags = {tag for tag, _ in self._made}
         """The tags at which hooks had an effect."""
         self._phases = {where.split(" ")[-1] for where, _ in self._fired}
@@ -75,6 +66,10 @@ class RecordedHooks(Seeds):
     def idle(self) -> bool:
         """Whether there is nothing to repeat."""
         return not (self.tags or self._phases or self._seeds)
+
+    def seeds(self) -> tuple[tuple[str, Any], ...]:
+        """Return the recorded emissions at the agent's start."""
+        return self._seeds
 
     def wants(self, tag: str) -> bool:
         """Return whether a hook had an effect at this tag."""
@@ -88,9 +83,14 @@ class RecordedHooks(Seeds):
             if isinstance(event, e.HookFailed):
                 _fail_again(session, event)
             if isinstance(event, e.EmissionSuppressed):
-                session.emit(event.model_copy(update={"key": key, "before": before_of(tag, payload)}))
+                before, _ = chokepoint(tag).written(payload, payload)
+                session.emit(event.model_copy(update={"key": key, "before": before}))
                 return h.SUPPRESS if event.why is None else Refuse(event.why)
-            changed = apply_emission(event, payload)
+            try:
+                changed = chokepoint(tag).read(payload, event.after)
+            except Exception as error:
+                why = f"{type(error).__name__}: {error}"
+                raise NotReplayableError(f"what {event.hook} made of {tag} cannot be made again: {why}") from error
             before, after = chokepoint(tag).written(payload, changed)
             session.emit(event.model_copy(update={"key": key, "before": before, "after": after}))
             payload = changed
@@ -133,18 +133,6 @@ REBUILT: Final = ("guard", "policy", "block")
 """Roles of what is rebuilt from the header, or named in a note."""
 
 
-def _made_by_callers(owner: OwnerRecording) -> dict[tuple[str, str], Made]:
-    """Return the effects of user hooks on an owner's payloads, by tag and key. Policies are rebuilt instead."""
-    found: dict[tuple[str, str], Made] = {}
-    for record in owner.records:
-        match record.event:
-            case e.EmissionChanged(policy=None) | e.EmissionSuppressed(policy=None) as event:
-                found[event.tag, event.key] = (*found.get((event.tag, event.key), ()), event)
-            case e.HookFailed(ends=(_, *_), policy=None) as event:
-                found[event.where, event.key] = (*found.get((event.where, event.key), ()), event)
-    return found
-
-
 def _fail_again(session: Session, failed: e.HookFailed) -> NoReturn:
     session.emit(failed)
     error = f"the required hook {failed.hook} failed at {failed.where}: {failed.error}"
@@ -178,25 +166,6 @@ def _nudge(text: str, given: dict[str, Any]) -> h.Nudge:
     ends = given.get("otherwise")
     otherwise = None if ends is None else (Stop if ends[0] == "stop" else Terminate)(ends[1], None, ends[2])
     return h.Nudge(text, str(given.get("name", "hook")), given.get("severity", "info"), otherwise)
-
-
-def apply_emission(event: e.EmissionChanged, payload: Payload) -> Payload:
-    """Return the changed payload.
-
-    Raises:
-        NotReplayableError: the recorded change does not fit this payload.
-    """
-    try:
-        return chokepoint(event.tag).read(payload, event.after)
-    except Exception as error:
-        why = f"{type(error).__name__}: {error}"
-        raise NotReplayableError(f"what {event.hook} made of {event.tag} cannot be made again: {why}") from error
-
-
-def before_of(tag: str, payload: Payload) -> Payload:
-    """Return a payload in the form in which changes record it."""
-    before, _ = chokepoint(tag).written(payload, payload)
-    return before
 
 
 # --- killswitches -----------------------------------------------------------------------------------------------------

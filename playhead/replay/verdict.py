@@ -145,10 +145,8 @@ def judge(
     visible, needed = _planned(differences, margin)
     decided: tuple[Decision, str]
     if not judged or len(judged) < min_grounded * len(recordings):
-        decided = (
-            "INCONCLUSIVE",
-            f"{len(judged):,} of {len(recordings):,} recordings could be judged; a verdict needs {min_grounded:.0%}",
-        )
+        could = f"{len(judged):,} of {len(recordings):,} recordings could be judged"
+        decided = "INCONCLUSIVE", f"{could}; a verdict needs {min_grounded:.0%}"
     else:
         decided = _decide(success, p, margin, baseline=baseline)
     effects = (success, *(_effect(name, judged) for name in OTHERS))
@@ -214,7 +212,8 @@ def _effect(measure: str, judged: Mapping[str, Pair]) -> Effect:
 # --- statistics -------------------------------------------------------------------------------------------------------
 
 
-def _stats() -> Any:  # noqa: ANN401 - a module without types
+def scipy_stats() -> Any:  # noqa: ANN401 - a module without types
+    """Return the module of scipy that tests hypotheses; raises `MissingDependencyError`."""
     try:
         from scipy import stats  # noqa: PLC0415 - takes half a second
     except ImportError as error:
@@ -232,13 +231,13 @@ def p_of_loss(differences: Sequence[float]) -> float:
 
     settings: dict[str, Any] = {"permutation_type": "samples", "alternative": "less", "vectorized": True, "rng": _SEED}
     batch = next(_batches(len(differences)))
-    tested = _stats().permutation_test((differences,), effect, n_resamples=_RESAMPLES, batch=batch, **settings)
+    tested = scipy_stats().permutation_test((differences,), effect, n_resamples=_RESAMPLES, batch=batch, **settings)
     return float(tested.pvalue)
 
 
 def lower_bound(differences: Sequence[float]) -> float:
     """Return the loss of success that is exceeded in 5 % of corpora at most, as a negative share; the differences are from -1 to 1."""
-    stats, count = _stats(), len(differences)
+    stats, count = scipy_stats(), len(differences)
     if {*differences} <= {-1.0, 0.0}:
         lost = sum(map(bool, differences))
         known = stats.binomtest(lost, max(count, 1), alternative="less").proportion_ci(1 - LEVEL, "exact")
@@ -251,10 +250,9 @@ def lower_bound(differences: Sequence[float]) -> float:
 
 def _limits(differences: Sequence[float]) -> tuple[float, float]:
     """Return the effects below and above which a sign-flip test rejects: quantiles of the means of random parts (J. Hartigan, 1969)."""
-    stats, count = _stats(), len(differences)
-    drawn = (
-        stats.bernoulli.rvs(0.5, size=(size, count), random_state=seed) for seed, size in enumerate(_batches(count))
-    )
+    stats, count = scipy_stats(), len(differences)
+    sizes = enumerate(_batches(count))
+    drawn = (stats.bernoulli.rvs(0.5, size=(size, count), random_state=seed) for seed, size in sizes)
     parts = (each[each.any(axis=1)] for each in drawn)
     means = [mean for each in parts for mean in each @ differences / each.sum(axis=1)]
     low, high = stats.scoreatpercentile(means, [LEVEL * 100, (1 - LEVEL) * 100])
@@ -269,11 +267,10 @@ def _batches(count: int) -> Iterator[int]:
 
 def _planned(differences: Sequence[float], margin: float) -> tuple[float, int]:
     """Return the loss that these recordings find, and how many find the margin, with the power `POWER`."""
-    stats, count = _stats(), len(differences)
+    stats, count = scipy_stats(), len(differences)
     spread = stdev(differences) if count > 1 else 1.0
     reach = float((stats.norm.ppf(1 - LEVEL) + stats.norm.ppf(POWER)) * spread)
-    lost = float(
-        stats.gamma.ppf(POWER, FEWEST)
-    )  # so many are lost on average when at least `FEWEST` are with this power
+    # So many are lost on average when at least `FEWEST` are with this power.
+    lost = float(stats.gamma.ppf(POWER, FEWEST))
     visible = max(reach / math.sqrt(max(count, 1)), lost / max(count, 1))
     return min(visible, 1.0), math.ceil(max((reach / margin) ** 2, lost / margin))

@@ -16,8 +16,8 @@ from benchmarks.real_tasks.report import difference, endings, paired_report, str
 from benchmarks.real_tasks.tasks import CHOSEN_ON, TASKS, Task
 from benchmarks.real_tasks.tools import TOOLS
 from playhead.kernel.models.openai_format import to_openai
-from playhead.replay import reproduce_sync
 from playhead.testing import ScriptedModel, call, error, text
+from tests.again import reproduce_sync
 
 if TYPE_CHECKING:
     from pathlib import Path

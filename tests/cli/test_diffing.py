@@ -8,8 +8,8 @@ import pytest
 
 from playhead.diagnose.diff import diff_recordings
 from playhead.replay import load_recording
-from playhead.replay.engine import replay_sync
 from playhead.testing import ScriptedModel, text
+from tests.again import replay_sync
 from tests.cli.command_line import objects, playhead
 from tests.cli.recorded import record_run
 

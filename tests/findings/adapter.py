@@ -16,8 +16,8 @@ from playhead import Agent, RunError
 from playhead.agent.result import RunResult
 from playhead.cli.main import commands
 from playhead.mcp import mcp_tools
-from playhead.replay import replay_sync, reproduce_sync
 from playhead.testing import ScriptedModel
+from tests.again import replay_sync, reproduce_sync
 from tests.options import grouped
 
 RAW_SERVER = Path(__file__).parents[1] / "mcp" / "raw_server.py"

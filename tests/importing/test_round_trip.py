@@ -23,12 +23,12 @@ from playhead.diagnose.recording import OwnerRecording, Recording, read_recordin
 from playhead.errors import ModelRequestError, ModelUnavailableError, UsageError
 from playhead.importing import import_spans
 from playhead.importing.otlp import spans_of_message
-from playhead.replay import replay_sync
 from playhead.spans import SpanOptions, spans_of
 from playhead.spans.encoding import encode
 from playhead.trace.events import LlmFailed, LlmResponded, ToolCallCompleted
 from playhead.trace.types import Completion
 from playhead.trace.values import as_text
+from tests.again import replay_sync
 from tests.importing.traces import imported
 from tests.proving import sample
 from tests.replay.random_agents import Outside, random_agent

@@ -16,8 +16,8 @@ import uvicorn
 
 from playhead import Agent
 from playhead.mcp import mcp_tools
-from playhead.replay import reproduce_sync
 from playhead.testing import ScriptedModel, call, text
+from tests.again import reproduce_sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,8 +15,9 @@ import pytest
 from playhead import Agent, load_recording
 from playhead.kernel.approval import Approval
 from playhead.mcp import mcp_tools
-from playhead.replay import Overrides, replay_sync, reproduce_sync
+from playhead.replay import Overrides
 from playhead.testing import ScriptedModel, call, calls, text
+from tests.again import replay_sync, reproduce_sync
 from tests.mcp.serving import RICH, http_server, one, told
 
 pytestmark = pytest.mark.slow

@@ -17,7 +17,7 @@ from benchmarks.real_tasks.report import by_arm, difference, endings, paired_rep
 from benchmarks.real_tasks.setting import REPEATS
 from benchmarks.real_tasks.tasks import TASKS
 from playhead.diagnose.integrity import check_trace
-from playhead.replay import reproduce_sync
+from tests.again import reproduce_sync
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(3 * 3600)]
 

@@ -17,7 +17,7 @@ from playhead import Agent, load_recording
 from playhead.compose.killswitches import budget_limit, timeout_after
 from playhead.diagnose.integrity import check_trace
 from playhead.kernel.models import resolve_model
-from playhead.replay import reproduce_sync
+from tests.again import reproduce_sync
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,10 +9,11 @@ import pytest
 
 from playhead import Agent, Context, Execution, LiteLLM, PlayheadError, load_recording
 from playhead.errors import NotReplayableError, UsageError
-from playhead.replay import Overrides, replay, replay_sync, reproduce
+from playhead.replay import Overrides, replay, reproduce
 from playhead.testing import ScriptedModel, call, error, text
 from playhead.trace.events import ReplayServed
 from playhead.trace.types import Completion, Request
+from tests.again import replay_sync
 from tests.kernel.runs import make_agent
 from tests.own_strategies import register
 from tests.replay.small_runs import SCRIPT, lookup, recorded

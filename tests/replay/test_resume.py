@@ -12,9 +12,10 @@ from playhead import Agent, PlayheadError, ToolContext, UsageError, load_recordi
 from playhead.compose import killswitches as ks
 from playhead.errors import DivergedError, NotReplayableError, UnresolvedCallError
 from playhead.kernel.session import Session
-from playhead.replay import DID_NOT_HAPPEN, ResultOverride, replay_sync, reproduce, resume, resume_sync
+from playhead.replay import DID_NOT_HAPPEN, ResultOverride, reproduce, resume, resume_sync
 from playhead.testing import ScriptedModel, call, calls, error, text
 from playhead.trace.types import Usage
+from tests.again import replay_sync
 from tests.replay.resumed_shop import DONE, SHOP, charge, dead, look, make, once, pay, script
 
 if TYPE_CHECKING:

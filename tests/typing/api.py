@@ -45,7 +45,7 @@ from playhead.diagnose.integrity import Check
 from playhead.kernel.state import KernelState, Step, transition
 from playhead.kernel.strategies import Reflexion
 from playhead.kernel.tools import FunctionTool
-from playhead.replay import Divergence, Reproduction, reproduce, reproduce_sync
+from playhead.replay import Divergence, reproduce
 from playhead.testing import ScriptedModel, TickingClock, Turn, call, calls, error, text, with_match
 from playhead.trace.events import LlmRequested, LlmResponded, ToolCallCompleted
 from playhead.trace.types import (
@@ -265,7 +265,6 @@ assert_type(recording, Recording)
 assert_type(recording.owners["root"].exchanges[0].requested, LlmRequested)
 assert_type(recording.root.request(recording.root.exchanges[0].requested), Request)
 assert_type(check_trace(Path("run.jsonl")), Check)
-assert_type(reproduce_sync("latest"), Reproduction)
 
 
 async def replay() -> None:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from playhead import load_recording
 from playhead.kernel.strategies.base import list_strategies
-from playhead.replay import reproduce_sync
 from playhead.testing import call, error, text
+from tests.again import reproduce_sync
 from tests.kernel.runs import make_agent
 from tests.kernel.strategies.stuck import RAN, SAME, STUCK, broken, lookup, strategies, stuck  # noqa: F401 - a fixture
 from tests.proving import sample
