@@ -265,8 +265,7 @@ def approve(*, run: str, call: str, why: str | None, trace_dir: Path | None, as_
       2  the command line is wrong
       3  there is no such run, or its file cannot be read
     """
-    waiting = _meant(waiting_calls(open_store(trace_dir), run), call)
-    return _answer(waiting, approved=True, why=why, as_json=as_json)
+    return _answer(_meant(waiting_calls(open_store(trace_dir), run), call), approved=True, why=why, as_json=as_json)
 
 
 @options.command("deny")

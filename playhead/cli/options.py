@@ -176,26 +176,21 @@ def policy(text: str) -> tuple[str, str]:
 
 def tool_result(text: str) -> dict[str, JsonValue]:
     """Read `name=result` or `name:{"argument": …}=result`, the result as JSON when it is JSON."""
+    wrong = click.BadParameter(f"write it as {_RESULTS}")
     found = _TOOL.match(text)
     if found is None:
-        raise _no_result("it begins with no tool's name")
+        raise wrong
     read: dict[str, JsonValue] = {"tool": found[1]}
     rest = text[found.end() :]
     if rest.startswith(":"):
         try:
             read["arguments"], end = json.JSONDecoder().raw_decode(rest := rest[1:].lstrip())
-        except (ValueError, RecursionError) as error:
-            raise _no_result(f"its arguments are no JSON ({error})") from None
-        if not isinstance(read["arguments"], dict):
-            raise _no_result("its arguments are no JSON object")
+        except (ValueError, RecursionError):
+            raise wrong from None
         rest = rest[end:].lstrip()
-    if not rest.startswith("="):
-        raise _no_result("after the arguments there is no =")
+    if not rest.startswith("=") or not isinstance(read.get("arguments", {}), dict):
+        raise wrong
     return {**read, "result": json_or_text(rest[1:])}
-
-
-def _no_result(why: str) -> click.BadParameter:
-    return click.BadParameter(f"{why}; write it as {_RESULTS}")
 
 
 def duration(text: str) -> float:
