@@ -14,15 +14,19 @@ from typing import TYPE_CHECKING, Final
 from playhead.diagnose.deeds import (
     Claim,
     admits,
+    begins,
     claims_of,
     deeds_of_tool,
     is_ordered,
     is_question,
+    own_words,
     sentences,
     verbs_of,
     words_of,
 )
-from playhead.diagnose.vocabulary import keys_and_words, plain, sign
+from playhead.diagnose.numbers import SMALL
+from playhead.diagnose.vocabulary import KEY, keys_and_words, plain, sign
+from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -112,7 +116,9 @@ class Ledger:
     def _is_sure(self, claim: Claim, tools: list[str], answer: str) -> bool:
         """Return whether a claim can only concern an action that the user requested."""
         ordered = is_ordered(set(), claim.deeds, self.user_text)
-        if self.has_past or "```" in answer or (is_question(self.user_text) and not ordered):
+        if self.has_past or "```" in answer or begins(self.user_text, "writes"):
+            return False
+        if is_question(self.user_text) and not ordered and not claim.own:
             return False
         return bool(tools) or (not self._succeeded() and ordered)
 
@@ -151,6 +157,29 @@ class Ledger:
         if calls:
             return "; ".join(dict.fromkeys(map(_failure, calls[:3]))), tuple(call.record.seq for call in calls[:20])
         return (f"no call of {' or '.join(tools[:3])} succeeded" if tools else "no call that succeeded does that"), ()
+
+
+def named_otherwise(reason: str, args: object) -> str:
+    """Return what a stated reason names where its call has something else of that form; empty for nothing.
+
+    It has to name exactly one of a form that the call has too, and none of those that the call has.
+    """
+    given = _by_form(as_text(args))
+    named = _by_form(own_words(reason)).items()
+    return ", ".join(
+        min(said) for form, said in named if len(said) == 1 and form in given and said.isdisjoint(given[form])
+    )
+
+
+def _by_form(text: str) -> dict[str, set[str]]:
+    """Return the identifiers of a text by their form: an address, a number that is not small, letters with digits."""
+    found: dict[str, set[str]] = {}
+    for key in KEY.findall(text.lower()[:_TEXT]):
+        is_number = key.replace(".", "", 1).isdecimal()
+        form = "@" if "@" in key else "9" if is_number else "a9" if any(map(str.isdecimal, key)) else ""
+        if form and not (is_number and float(key) <= SMALL):
+            found.setdefault(form, set()).add(f"{float(key):g}" if is_number else key)
+    return found
 
 
 def _failure(call: CallFacts) -> str:

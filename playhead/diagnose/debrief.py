@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose import debrief_model as m
 from playhead.diagnose.debrief_facts import RunFacts
-from playhead.diagnose.debrief_rules import ABOUT_ANSWERS, flags_of
+from playhead.diagnose.debrief_findings import findings_of
+from playhead.diagnose.debrief_rules import flags_of
 from playhead.diagnose.debrief_story import entries_of, errors_of, path_of, reason_of
 from playhead.diagnose.numbers import MOST
 from playhead.diagnose.parts import LONG, content_text, cost_text, counted, short, shown, spent, total_text
@@ -23,7 +24,7 @@ from playhead.trace.events.run import NOT_KNOWN
 from playhead.trace.format import ANSWERED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from playhead.diagnose.recording import Recording
 
@@ -34,6 +35,8 @@ TERMINATED_BY: Final[Mapping[str, str]] = tomllib.loads(
 ANSWERS: Final = {
     "unsatisfied": ("best answer", "no critic was satisfied with it"),
     "output_rejected": ("last answer", "a review refused it"),
+    "output_truncated": ("answer, cut off", "the provider ended it at a limit of length"),
+    "output_filtered": ("answer, or a part of it", "the provider kept the rest back"),
     "required_tools_missing": ("answer", "given without the tools that had to be called"),
 }
 """Descriptions of an output whose answer was not accepted."""
@@ -44,9 +47,8 @@ def build_debrief(recording: Recording) -> m.Debrief:
     run, header, end = RunFacts(recording), recording.header, recording.ending
     flags = flags_of(run.agents.values())
     metrics, ended, outcome = _metrics(run), _termination(recording), _outcome(end)
-    confidence, basis = _confidence(run, outcome, flags)
     stated = run.agents["root"].answer or end
-    return m.Debrief(
+    debrief = m.Debrief(
         run_id=header.run_id,
         agent=header.agent.name,
         model=header.agent.model,
@@ -56,8 +58,7 @@ def build_debrief(recording: Recording) -> m.Debrief:
         imported=header.imported.format if header.imported else None,
         goal=short(content_text(header.task), LONG),
         outcome=outcome,
-        confidence=confidence,
-        confidence_basis=basis,
+        checked=_checked(run),
         answer=None if stated is None or stated.output is None else shown(stated.output, LONG),
         strategy=short(header.agent.strategy, 100),
         strategy_used=short(end.strategy_used, 100) if end and end.strategy_used else None,
@@ -68,16 +69,17 @@ def build_debrief(recording: Recording) -> m.Debrief:
         errors=errors_of(run),
         metrics=metrics,
         termination=ended,
-        claim=_claim(outcome, confidence, ended, metrics),
+        claim=_claim(outcome, flags, ended, metrics),
         caveats=tuple(_caveats(run)),
     )
+    return debrief.model_copy(update={"findings": findings_of(recording, debrief)})
 
 
 def output_kind(outcome: m.Outcome, by: str | None) -> tuple[str, str]:
     """Return the kind of output for this ending, and the reason why it is not an answer; empty for an answer."""
     if outcome == "success":
         return "answer", ""
-    return ANSWERS.get(by or "", ("best result so far", "the agent gave no answer of its own"))
+    return ANSWERS.get(by or "", ("last result", "the agent gave no answer of its own"))
 
 
 # --- outcome ----------------------------------------------------------------------------------------------------------
@@ -91,33 +93,17 @@ def _outcome(end: e.RunCompleted | None) -> m.Outcome:
     return "partial" if end.status == "done" and end.output is not None else "failed"
 
 
-def _confidence(run: RunFacts, outcome: m.Outcome, flags: tuple[m.Flag, ...]) -> tuple[m.Level, tuple[str, ...]]:
-    """Return how well the trace supports the answer: the weakest of its grounds."""
-    weak: list[tuple[m.Level, str]] = []
-    if run.recording.status == "damaged":
-        weak.append(("low", "the file is damaged"))
-    if outcome != "success":
-        weak.append(("medium" if outcome == "partial" else "low", f"the outcome is {outcome}"))
-    levels: tuple[tuple[str, m.Level], ...] = (("high", "low"), ("warning", "medium"))
-    for severity, level in levels:
-        if grave := sum(flag.severity == severity for flag in flags):
-            weak.append((level, f"{counted(grave, 'flag')} of severity {severity}"))
-    calls = [call for call in run.calls if call.spec.kind == "function"]
-    found = _found(run)
-    if outcome == "success" and not any(call.ok for call in calls):
-        weak.append(("medium", "no tool call succeeded" if calls else "no tool was called"))
-    elif outcome == "success" and not found and not any(flag.rule in ABOUT_ANSWERS for flag in flags):
-        weak.append(("medium", "the answer holds no figure and no deed that could be compared with the trace"))
-    low = any(level == "low" for level, _ in weak)
-    return "low" if low else "medium" if weak else "high", (*(text for _, text in weak), *found)
-
-
-def _found(run: RunFacts) -> tuple[str, ...]:
-    """Return the supported parts of the root's answer; empty for none."""
+def _checked(run: RunFacts) -> str:
+    """Return what of the root's answer was found in the trace; whether it was used rightly is not known."""
     root = run.agents["root"]
-    numbers = ((root.figures, "figure"), (root.deeds, "deed"))
-    found = " and ".join(counted(number, noun) for number, noun in numbers if number)
-    return (f"in the trace, or following from it: {found} of the answer",) if found else ()
+    if root.answer is None:
+        return ""
+    figures = (
+        f"{counted(root.figures, 'figure')} of the answer in the trace, or following from it" if root.figures else ""
+    )
+    deeds = f"{counted(root.deeds, 'claimed deed')} with a call that succeeded" if root.deeds else ""
+    found = " and ".join(filter(None, (figures, deeds))) or "no figure and no deed of the answer was found in the trace"
+    return f"{found}; whether it is right is not known"
 
 
 def _termination(recording: Recording) -> m.Termination | None:
@@ -126,6 +112,8 @@ def _termination(recording: Recording) -> m.Termination | None:
         return None
     reasons = [each.termination_rationale for each in snapshots if isinstance(each, e.KernelStateSnapshot)]
     meaning = TERMINATED_BY.get(end.terminated_by) or f"{end.terminated_source} ended it"
+    if end.terminated_by == "end_turn" and end.terminated_source.startswith("strategy:"):
+        meaning = "the strategy came to its end"
     return m.Termination(
         by=short(end.terminated_by, 100),
         source=short(end.terminated_source, 100),
@@ -167,13 +155,12 @@ def _metrics(run: RunFacts) -> m.Metrics:
     )
 
 
-def _claim(outcome: m.Outcome, support: m.Level, ended: m.Termination | None, metrics: m.Metrics) -> str:
+def _claim(outcome: m.Outcome, flags: Sequence[m.Flag], ended: m.Termination | None, metrics: m.Metrics) -> str:
     cost = cost_text(metrics.cost_usd, metrics.cost_unknown) or "cost not known"
     counts = [count for count in (metrics.tokens_in, metrics.tokens_out) if count is not None]
     tokens = total_text(sum(counts) if counts else None, metrics.usage_unknown, "{} tok")
     unfinished = "" if ended is not None else " (the trace has no end)"
-    claimed = outcome == "success"
-    said = f"Agent's claim: success | support in the trace: {support}" if claimed else f"Outcome: {outcome}"
+    said = f"Agent's claim: success | {counted(len(flags), 'flag')}" if outcome == "success" else f"Outcome: {outcome}"
     return f"{said}{unfinished} | {tokens} | {metrics.duration_ms:.0f}ms | {cost}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _LONGEST: Final = 20_000
 """The maximum number of characters of a call and its result that are searched for words."""
+_NOTHING: Final[list[object]] = [None, "", [], {}]
 _DID: Final = re.compile(r"ok|success\w*|sent|\w+ed", re.IGNORECASE)
 """Fields of a result that are true, or not 0, if the call had an effect."""
 
@@ -38,6 +40,10 @@ class CallFacts:
     repaired: list[str]
     """The stages of its repair."""
     end: ToolCallCompleted | None = None
+    unseen: tuple[str, ...] = ()
+    """Numbers among its arguments that the run was not shown before, if it may have side effects."""
+    otherwise: str = ""
+    """What its stated reason names in place of an argument, if it may have side effects."""
 
     @property
     def ok(self) -> bool | None:
@@ -48,6 +54,11 @@ class CallFacts:
     def arguments(self) -> str:
         """The arguments as in Python, shortened."""
         return short(arguments(self.event.args))
+
+    @property
+    def named(self) -> str:
+        """The call as in Python, shortened."""
+        return f"{self.event.tool}({short(self.arguments, 80)})"
 
     @property
     def action(self) -> str:
@@ -63,7 +74,25 @@ class CallFacts:
     @cached_property
     def reported(self) -> str | None:
         """The problem that a returned result reports."""
-        return _failure_in(self.end.result) if self.end and self.end.ok else None
+        return _failure_in(self.returned) if self.end and self.end.ok else None
+
+    @cached_property
+    def returned(self) -> object:
+        """The result; text that is JSON, as tools of MCP servers return it, as the value that it is."""
+        result = self.end.result if self.end else None
+        try:
+            is_json = isinstance(result, str) and len(result) <= _LONGEST and result.lstrip()[:1] in set("{[")
+            return json.loads(str(result)) if is_json else result
+        except (ValueError, RecursionError):
+            return result
+
+    @property
+    def found_nothing(self) -> bool:
+        """Whether it returned nothing, or an object of nothing but empty values and what the call had said."""
+        value, args = self.returned, self.event.args
+        said = list(args.values()) if isinstance(args, dict) else []
+        rest = [each for each in value.values() if each not in said] if isinstance(value, dict) else [value]
+        return self.ok is True and not any(rest) and any(each in _NOTHING for each in rest or [None])
 
     @property
     def failure(self) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose.arithmetic import Operands
-from playhead.diagnose.claims import Ledger
+from playhead.diagnose.claims import Ledger, named_otherwise
 from playhead.diagnose.debrief_calls import CallFacts
 from playhead.diagnose.deeds import own_words
-from playhead.diagnose.numbers import SeenNumbers, figures_of
+from playhead.diagnose.numbers import SeenNumbers, argument_figures, figures_of
 from playhead.diagnose.parts import content_text, short
 from playhead.trace import events as e
 from playhead.trace.types import ToolSpec
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from playhead.diagnose.claims import Against
     from playhead.diagnose.recording import OwnerRecording, Recording
     from playhead.trace.line import Record
+
+_EXAMINED: Final = 200
+"""The maximum number of calls of an agent, the first ones, whose arguments are compared with what the run was shown."""
 
 
 @dataclass(slots=True)
@@ -33,8 +36,6 @@ class AgentFacts:
     by_id: dict[str, CallFacts] = field(default_factory=dict)
     repaired: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     """The stages of repairs, by call."""
-    missing: list[int] = field(default_factory=list)
-    """Events that record a missing reason."""
     answer: e.FinalAnswer | None = None
     answer_seq: int | None = None
     """The event with the agent's own answer."""
@@ -101,8 +102,6 @@ class RunFacts:
                 self._complete(agent.by_id[event.call_id], event)
             case e.ToolCallRepaired() as event:  # before its call starts
                 agent.repaired[event.call_id].append(short(event.stage, 100))
-            case e.RationaleMissing():
-                agent.missing.append(record.seq)
             case e.FinalAnswer() as event:
                 agent.answer, agent.answer_seq = event, record.seq
                 self._judge(agent, as_text(event.output))
@@ -118,6 +117,8 @@ class RunFacts:
         spec = agent.tools.get(event.tool) or ToolSpec(name=event.tool)
         expected = agent.asked_for_reasons and spec.kind != "meta" and event.source != "tool"
         call = CallFacts(record, event, spec, expected, self._writes, agent.repaired[event.call_id])
+        if event.tool in agent.tools and spec.kind == "function" and not spec.read_only:
+            self._examine(call, len(agent.calls))
         agent.calls.append(call)
         agent.by_id[event.call_id] = call
         if spec.kind != "meta":
@@ -125,6 +126,14 @@ class RunFacts:
             self._operands.add(f"{event.tool}()", event.args)
         if spec.kind == "function":
             self._ledger.start(call)
+
+    def _examine(self, call: CallFacts, number: int) -> None:
+        """Compare the arguments of a call that may have side effects with what the run was shown before."""
+        if number < _EXAMINED:
+            figures = list(argument_figures(call.event.args))
+            call.unseen = tuple(each.written for each in self._operands.unexplained(figures, self.numbers))
+            reason = call.event.rationale.why if call.event.rationale else ""
+            call.otherwise = named_otherwise(reason, call.event.args)
 
     def _complete(self, call: CallFacts, event: e.ToolCallCompleted) -> None:
         call.end = event

@@ -10,7 +10,6 @@ from typing import Literal
 from playhead.diagnose.parts import Part, Placed, Spending, Text
 
 Outcome = Literal["success", "partial", "failed", "unknown"]
-Level = Literal["high", "medium", "low"]
 Severity = Literal["high", "warning", "info"]
 RecordingState = Literal["closed", "open", "truncated", "damaged"]
 SectionName = Literal[
@@ -70,16 +69,16 @@ class Entry(Placed):
 
 
 class ErrorSeen(Placed):
-    """An error; repetitions are counted."""
+    """An error; equal ones are one."""
 
     where: Text
     """`tool:<name>`, `model`, `answer` or `hook:<name>`."""
     type: Text
-    """The name of the error."""
+    """The name of the error; `reported` for a result that says that the call failed."""
     message: Text
     """The error message."""
-    count: int = 1
-    """The number of occurrences."""
+    seqs: tuple[int, ...]
+    """Every event that records it."""
 
 
 class Metrics(Spending):
@@ -139,6 +138,23 @@ class Flag(Part):
     """The events to look at."""
 
 
+class Finding(Part):
+    """Something to look at first: a flag, a failure, or what stopped or steered the run."""
+
+    severity: Severity
+    """How much it matters."""
+    label: Text
+    """What it is, in a word or two: `failure`, `killswitch`, `ending`, or the rule of a flag."""
+    what: Text
+    """What happened; failures of one place and type are one finding."""
+    text: Text = ""
+    """For a failure, its message, or the first one of several."""
+    count: int = 1
+    """How often it happened."""
+    places: tuple[Placed, ...]
+    """The events to look at."""
+
+
 class Debrief(Part):
     """An account of a run's decisions, computed only from its trace."""
 
@@ -164,11 +180,9 @@ class Debrief(Part):
     """The outcome. `success`: the run ended with the agent's own answer, right or wrong; `partial`: it was stopped before
     an answer, but has some output; `failed`: it failed, or was stopped without output; `unknown`: the trace has no end,
     or was imported from spans that do not record the ending."""
-    confidence: Level
-    """How well the trace supports the answer. `high` requires a number or an action that was found in the trace, and no
-    flag above `info`. It is not the probability that the answer is right."""
-    confidence_basis: tuple[Text, ...]
-    """The reasons for `confidence`."""
+    checked: Text
+    """Which parts of the answer the rules compared with the trace and found there; empty without an answer. It says
+    nothing about whether the answer is right."""
     answer: Text | None
     """The output, shortened."""
     strategy: Text
@@ -181,6 +195,8 @@ class Debrief(Part):
     """What was decided, assumed, rejected, judged, planned, allowed and steered, with every stated reason, in order."""
     agents: dict[Text, Text | None]
     """Sub-agents by their owner, and the reason code of each one's end; null without an end in the file."""
+    findings: tuple[Finding, ...] = ()
+    """Where to look first, most severe first: the flags, the errors, and what stopped or steered the run."""
     flags: tuple[Flag, ...]
     """Stated reasons and claimed outcomes that the trace does not support, most severe first."""
     errors: tuple[ErrorSeen, ...]
@@ -190,6 +206,6 @@ class Debrief(Part):
     termination: Termination | None
     """The ending; null if the trace has no end."""
     claim: Text
-    """The agent's claim and the trace's support for it, or the ending without a claim; tokens, time and cost."""
+    """The agent's claim and the number of flags, or the ending without a claim; tokens, time and cost."""
     caveats: tuple[Text, ...]
     """What the trace does not show, and what is omitted here."""

@@ -1,4 +1,4 @@
-"""The rules that flag claimed outcomes, repeated calls and missing reasons, one function each.
+"""The rules that flag claimed outcomes, repeated calls, and arguments and results to look at, one function each.
 
 A rule sees only an agent's calls and answer. It reports what the trace shows or lacks, never that something is wrong.
 `RULES` lists them all.
@@ -10,7 +10,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose.debrief_model import Flag, Severity
-from playhead.diagnose.parts import short
+from playhead.diagnose.parts import counted, short
 from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
@@ -21,40 +21,47 @@ if TYPE_CHECKING:
 
 Found = tuple[Severity, str, tuple[int | None, ...]]
 """The severity, the unsupported statement, and the relevant events."""
-STUBBORN: Final = 3
-"""The number of equal failed calls that makes a pattern."""
+MOST: Final = 100
+"""The maximum number of events of a flag."""
 
 
 def repeated_after_success(agent: AgentFacts) -> Iterator[Found]:
     """A successful call was repeated with the same result and without a reason of its own."""
     done: dict[tuple[str, str], CallFacts] = {}
+    again: dict[tuple[str, str], list[CallFacts]] = defaultdict(list)
     for call in agent.real_calls:
         key = (call.event.tool, call.event.args_hash)
-        before = done.get(key)
-        if before is not None and _is_needless(before, call):
-            said = f', for the same reason: "{short(call.event.rationale.why, 80)}"' if call.event.rationale else ""
-            severity: Severity = "info" if call.spec.read_only or (call.end and call.end.cached) else "high"
-            danger = "" if severity == "info" else " (it is not declared read-only)"
-            text = f"{call.event.tool}({short(call.arguments, 80)}) had succeeded before and was called again{danger}{said}"
-            yield severity, text, (before.record.seq, call.record.seq)
+        if key in done and _is_needless(done[key], call):
+            again[key].append(call)
         if call.ok:
             done[key] = call
+    for calls in again.values():
+        call = calls[0]
+        is_harmless = call.spec.read_only or all(each.end and each.end.cached for each in calls)
+        danger = "" if is_harmless else " (it is not declared read-only)"
+        text = f"{call.named} had succeeded before and was called again, {counted(len(calls), 'time')}{danger}"
+        yield "info" if is_harmless else "high", text, tuple(each.record.seq for each in calls[:MOST])
 
 
-def repeated_after_failure(agent: AgentFacts) -> Iterator[Found]:
-    """Equal calls all failed or were denied, and the trace shows no change between them."""
-    failed: dict[tuple[str, str], list[CallFacts]] = defaultdict(list)
+def empty_result(agent: AgentFacts) -> Iterator[Found]:
+    """Reads found nothing."""
+    if calls := [call for call in agent.real_calls if call.spec.read_only and call.found_nothing]:
+        yield "info", f"{calls[0].named} found nothing{_others(calls)}", tuple(call.record.seq for call in calls[:MOST])
+
+
+def unseen_argument(agent: AgentFacts) -> Iterator[Found]:
+    """Calls that may have side effects have a number that nothing before them holds."""
+    if calls := [call for call in agent.real_calls if call.unseen]:
+        numbers = short(", ".join(calls[0].unseen), 80)
+        text = f"{calls[0].named} has {numbers}, which neither the task nor a result holds before{_others(calls)}"
+        yield "warning", text, tuple(call.record.seq for call in calls[:MOST])
+
+
+def reason_names_another(agent: AgentFacts) -> Iterator[Found]:
+    """A call that may have side effects has other arguments than its stated reason names."""
     for call in agent.real_calls:
-        if call.ok is False:
-            failed[call.event.tool, call.event.args_hash].append(call)
-        elif call.ok:
-            failed.pop((call.event.tool, call.event.args_hash), None)
-    for calls in failed.values():
-        denied = all(call.end and call.end.ended == "denied" for call in calls)
-        if len(calls) >= (2 if denied else STUBBORN):
-            how = "denied" if denied else "failed"
-            text = f"{calls[0].event.tool}({short(calls[0].arguments, 80)}) was asked for {len(calls)} times; {how} each time"
-            yield "warning" if denied else "info", text, tuple(call.record.seq for call in calls[:20])
+        if call.otherwise:
+            yield "warning", f"{call.named} is called for a reason that names {call.otherwise}", (call.record.seq,)
 
 
 def ungrounded_numbers(agent: AgentFacts) -> Iterator[Found]:
@@ -77,27 +84,17 @@ def unsupported_claim(agent: AgentFacts) -> Iterator[Found]:
         yield "high", text, (agent.answer_seq, *seqs)
 
 
-def reason_missing(agent: AgentFacts) -> Iterator[Found]:
-    """Calls lack the reason that the model was asked for."""
-    expected = sum(call.expected for call in agent.calls)
-    if agent.missing:
-        calls = max(expected, len(agent.missing))
-        text = "the call gave no reason" if calls == 1 else f"{len(agent.missing)} of {calls} calls gave no reason"
-        yield "info", text, tuple(agent.missing[:20])
-
-
 RULES: Final[dict[str, Callable[[AgentFacts], Iterable[Found]]]] = {
     "unsupported-claim": unsupported_claim,
     "repeated-after-success": repeated_after_success,
     "ungrounded-numbers": ungrounded_numbers,
-    "repeated-after-failure": repeated_after_failure,
-    "reason-missing": reason_missing,
+    "reason-names-another": reason_names_another,
+    "unseen-argument": unseen_argument,
+    "empty-result": empty_result,
 }
 """Every rule, by the name that its flags carry."""
 
-ABOUT_ANSWERS: Final = frozenset({"unsupported-claim", "ungrounded-numbers"})
-"""Rules about the content of an answer."""
-_GRAVITY: Final = {"high": 0, "warning": 1, "info": 2}
+GRAVITY: Final[dict[Severity, int]] = {"high": 0, "warning": 1, "info": 2}
 
 
 def flags_of(agents: Iterable[AgentFacts]) -> tuple[Flag, ...]:
@@ -108,7 +105,7 @@ def flags_of(agents: Iterable[AgentFacts]) -> tuple[Flag, ...]:
         for name, rule in RULES.items()
         for severity, text, seqs in rule(agent)
     )
-    return tuple(sorted(found, key=lambda flag: _GRAVITY[flag.severity]))
+    return tuple(sorted(found, key=lambda flag: GRAVITY[flag.severity]))
 
 
 def _is_needless(before: CallFacts, call: CallFacts) -> bool:
@@ -120,6 +117,10 @@ def _is_needless(before: CallFacts, call: CallFacts) -> bool:
     return call.event.rationale is None or (
         before.event.rationale is not None and call.event.rationale.why == before.event.rationale.why
     )
+
+
+def _others(calls: list[CallFacts]) -> str:
+    return f"; so it is with {counted(len(calls) - 1, 'other call')}" if len(calls) > 1 else ""
 
 
 def _result(call: CallFacts) -> str:

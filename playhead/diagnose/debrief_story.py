@@ -196,7 +196,7 @@ def errors_of(run: RunFacts) -> tuple[ErrorSeen, ...]:
         if (error := _error(record, run.call_of(record))) is not None:
             found[record.owner, *error].append(record)
     return tuple(
-        ErrorSeen(**at(records[0]), where=where, type=name, message=message, count=len(records))
+        ErrorSeen(**at(records[0]), where=where, type=name, message=message, seqs=tuple(each.seq for each in records))
         for (_, where, name, message), records in found.items()
     )
 
@@ -208,6 +208,8 @@ def _error(record: Record, call: CallFacts | None) -> tuple[str, str, str] | Non
             found = ("model", error.type, error.message)
         case e.ToolCallCompleted(ok=False, error=error) if call is not None:
             found = (call.action, error.type, error.message) if error else (call.action, "error", "no reason given")
+        case e.ToolCallCompleted(ok=True) if call is not None and call.reported is not None:
+            found = (call.action, "reported", call.reported)
         case e.StructuredOutputFailed() as event:
             found = ("answer", f"no {event.expected}", event.error)
         case e.HookFailed() as event:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from playhead.diagnose.debrief import output_kind
 from playhead.diagnose.debrief_story import LAST_WORDS
 from playhead.diagnose.document import MOST, TIED, Document, Row, Section, omitted, section
+from playhead.diagnose.parts import SHORT
 from playhead.diagnose.terminal import ELLIPSIS
 from playhead.trace.owners import depth_of, own_name
 
@@ -22,8 +23,9 @@ _DEEPEST: Final = 6
 _USUAL: Final = "reactive"
 _SHORT_ARGUMENTS: Final = 40
 _SEVERITY: Final = {"high": "bold red", "warning": "yellow", "info": "dim"}
-_OUTCOME: Final = {"success": "bold green", "partial": "bold yellow", "failed": "bold red", "unknown": "bold yellow"}
-_NO_FLAG: Final = Row("none: no rule found anything, which proves nothing by itself", style="dim")
+_NOTHING: Final = Row("nothing failed and no rule found anything, which proves nothing by itself", style="dim")
+_NAMED: Final = 4
+"""The maximum number of events that are named after a finding."""
 _TITLES: Final[dict[m.SectionName, str]] = {
     "strategy": "Strategy",
     "plan": "Plan",
@@ -58,6 +60,7 @@ def _head(debrief: m.Debrief) -> Section:
 
 def _story(debrief: m.Debrief) -> Iterator[Section]:
     yield Section("Goal", (Row(debrief.goal or "(not known)"),))
+    yield from section("Where to look first", map(_finding, debrief.findings) if debrief.findings else [_NOTHING])
     yield Section("Path", tuple(_path(debrief)))
     entries: dict[str, list[Row]] = defaultdict(list)
     for each in debrief.entries:
@@ -66,8 +69,6 @@ def _story(debrief: m.Debrief) -> Iterator[Section]:
     entries["reasons"] += _unstated(debrief)
     for name, title in _TITLES.items():
         yield from section(title, entries[name])
-    yield from section("Errors on the way", map(_error, debrief.errors))
-    yield from section("Flags: claims the trace does not support", [*map(_flag, debrief.flags)] or [_NO_FLAG])
     if debrief.answer is not None:
         what, why = output_kind(debrief.outcome, debrief.termination.by if debrief.termination else None)
         yield Section(f"{what.capitalize()} ({why})" if why else what.capitalize(), (Row(debrief.answer),))
@@ -75,15 +76,9 @@ def _story(debrief: m.Debrief) -> Iterator[Section]:
 
 
 def _ending(debrief: m.Debrief) -> Section:
-    """Return the trace's support for the answer, the ending, and the agent's claim."""
-    rows = [_termination(debrief)]
-    if debrief.outcome in {"success", "partial"}:
-        rows.insert(
-            0, Row(f"{debrief.confidence} — {'; '.join(debrief.confidence_basis)}", "Support in the trace: ", 0)
-        )
-    doubted = debrief.outcome == "success" and debrief.confidence != "high"
-    rows.append(Row(debrief.claim, depth=0, style="bold yellow" if doubted else _OUTCOME[debrief.outcome]))
-    return Section("Ending", tuple(rows))
+    """Return what of the answer was compared with the trace, the ending, and the agent's claim."""
+    compared = (Row(debrief.checked, "Compared: ", 0),) if debrief.checked else ()
+    return Section("Ending", (*compared, _termination(debrief), Row(debrief.claim, depth=0, style="bold")))
 
 
 # --- the path ---------------------------------------------------------------------------------------------------------
@@ -103,11 +98,12 @@ def _path(debrief: m.Debrief) -> Iterator[Row]:
 
 
 def _arrows(steps: Sequence[m.PathStep]) -> str:
-    runs: list[tuple[str, int]] = []
-    for text in map(_step, steps):
+    runs: list[tuple[str, m.PathStep, int]] = []
+    for step in steps:
+        text = _step(step)
         again = bool(runs) and runs[-1][0] == text
-        runs[-1 if again else len(runs) :] = [(text, runs[-1][1] + 1 if again else 1)]
-    shown = [text if count == 1 else f"{text} ×{count}" for text, count in runs]  # noqa: RUF001 - a multiplication sign
+        runs[-1 if again else len(runs) :] = [(text, runs[-1][1], runs[-1][2] + 1) if again else (text, step, 1)]
+    shown = [f"e{step.seq}{TIED}{text}{f' {count} times' if count > 1 else ''}" for text, step, count in runs]
     if len(shown) > MOST:
         shown = [*shown[: MOST // 2], f"{ELLIPSIS} {len(shown) - MOST} more {ELLIPSIS}", *shown[-MOST // 2 :]]
     return " → ".join(shown)
@@ -123,12 +119,12 @@ def _step(step: m.PathStep) -> str:
 
 
 def _call(step: m.PathStep) -> str:
-    """Return a call as in Python; not the last one, whose arguments are the answer."""
+    """Return a call as in Python, whole if it failed; not the last one, whose arguments are the answer."""
     name = step.action.removeprefix("tool:")
     if not step.arguments or name in LAST_WORDS:
         return name
-    long = len(step.arguments) > _SHORT_ARGUMENTS
-    return f"{name}({step.arguments[:_SHORT_ARGUMENTS].rstrip()}{ELLIPSIS if long else ''})"
+    most = SHORT if step.ok is False else _SHORT_ARGUMENTS
+    return f"{name}({step.arguments[:most].rstrip()}{ELLIPSIS if len(step.arguments) > most else ''})"
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------
@@ -139,10 +135,15 @@ def _depth(owner: str) -> int:
 
 
 def _row(each: Placed, text: str) -> Row:
-    """Return a row that begins with the owner and the position."""
-    who = "" if each.owner == "root" else f"{own_name(each.owner)} "
-    when = f"iter {each.iteration}" if each.iteration is not None else f"event {each.seq}"
-    return Row(text, f"{who}{when} ", _depth(each.owner))
+    """Return a row that begins with its place."""
+    return Row(text, f"{_place(each)} ", _depth(each.owner))
+
+
+def _place(each: Placed) -> str:
+    """Return the turn and the event, and whose turn it is."""
+    who = "" if each.owner == "root" else f"{own_name(each.owner)}{TIED}"
+    turn = "" if each.iteration is None else f"turn{TIED}{each.iteration}{TIED}"
+    return f"{who}{turn}e{each.seq}"
 
 
 def _entry(each: m.Entry) -> Row:
@@ -160,12 +161,15 @@ def _reason(reason: m.Reason) -> str:
 
 
 def _unstated(debrief: m.Debrief) -> Iterator[Row]:
-    """Yield why no call has a reason; a flag says how many calls lack one that was asked for."""
-    if not debrief.metrics.tool_calls:
+    """Yield how many calls lack a reason that was asked for, or why none has one."""
+    metrics = debrief.metrics
+    if missing := metrics.reasons_expected - metrics.reasons_stated:
+        yield Row(f"({missing} of {metrics.reasons_expected} calls state no reason)", style="dim")
+    elif not metrics.tool_calls:
         yield Row("(no tool was called, so there was no reason to state)", style="dim")
-    elif not debrief.metrics.reasons_expected:
-        unknown = "(the run was imported: whether the model was asked to state reasons is not known)"
-        yield Row(unknown if debrief.imported else "(the model was not asked to state reasons)", style="dim")
+    elif not metrics.reasons_expected:
+        known = "the run was imported" if debrief.imported else "the model was not asked to state reasons"
+        yield Row(f"({known})", style="dim")
 
 
 def _strategy(debrief: m.Debrief, chosen: list[Row]) -> Iterator[Row]:
@@ -177,17 +181,11 @@ def _strategy(debrief: m.Debrief, chosen: list[Row]) -> Iterator[Row]:
         yield Row(f"the output is from {debrief.strategy_used}")
 
 
-def _error(each: m.ErrorSeen) -> Row:
-    times = f" (×{each.count})" if each.count > 1 else ""  # noqa: RUF001 - a multiplication sign
-    return _row(each, f"{each.where.removeprefix('tool:')}: {each.type}: {each.message}{times}")
-
-
-def _flag(each: m.Flag) -> Row:
-    many = ELLIPSIS if len(each.seqs) > 5 else ""  # noqa: PLR2004
-    noun = "event" if len(each.seqs) == 1 else "events"
-    events = f" [{noun} {', '.join(map(str, each.seqs[:5]))}{many}]" if each.seqs else ""
-    who = "" if each.owner == "root" else f"{own_name(each.owner)}: "
-    return Row(f"{who}{each.text}{events}", f"{each.severity}: ", style=_SEVERITY[each.severity])
+def _finding(each: m.Finding) -> Row:
+    named = ", ".join(map(_place, each.places[:_NAMED])) + (f", {ELLIPSIS}" if len(each.places) > _NAMED else "")
+    what = f"{each.label}: {each.what}" + (f": {each.text}" if each.text else "")
+    times = f" ({each.count} times)" if each.count > 1 else ""
+    return Row(f"{what}{times} [{named}]", f"{each.severity}: ", style=_SEVERITY[each.severity])
 
 
 def _termination(debrief: m.Debrief) -> Row:
@@ -198,4 +196,4 @@ def _termination(debrief: m.Debrief) -> Row:
     stated = ended.rationale.why if ended.rationale else ended.because
     error = f" — error: {ended.error}" if ended.error and ended.error != stated else ""
     why = f' — "{stated}"' if stated else f" ({ended.meaning})"
-    return Row(f"{ended.by}{source}{why}{error}", "Termination: ", 0)
+    return Row(f"{ended.by}{source}{why}{error} [e{ended.seq}]", "Termination: ", 0)

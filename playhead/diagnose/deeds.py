@@ -20,7 +20,7 @@ _PIECE: Final = re.compile(
     r"(?:,\s|:\s|[()|\u2013—]|\s-\s|\b(?:and|so|that|which|because|und|dass|sondern|weil|sowie|y|que|porque|et|qui|car)\b)"
 )
 _I: Final = re.compile(
-    r"\b(?:i|we)(?:\u2019ve| have)?\s*(?:\w+\s+)?$|\bj\u2019ai\s*(?:\w+\s+)?$|\b(?:ich habe?|wir haben|habe ich|haben wir)\b"
+    r"\b(?:i|we)\b(?:\u2019ve| have)?\s*(?:\w+\s+)?$|\bj\u2019ai\s*(?:\w+\s+)?$|\b(?:ich habe?|wir haben|habe ich|haben wir)\b"
 )
 """What precedes the word in a claim that the agent itself did something."""
 _QUOTED: Final = re.compile(
@@ -97,10 +97,14 @@ def is_ordered(verbs: set[str], deeds: frozenset[str], task: str) -> bool:
 
 def is_question(text: str) -> bool:
     """Return whether a task asks only for information or a text, not for an action."""
-    first = re.match(r"\W*(?:(?:please|bitte|por favor)\W+)?(\w+)", text.lower())
-    return ("?" in text and sign("request").search(plain(text)) is None) or (
-        first is not None and sign("tells").fullmatch(first[1]) is not None
-    )
+    is_order = sign("request").search(plain(text)) is not None
+    return ("?" in text and not is_order) or begins(text, "tells") or begins(text, "writes")
+
+
+def begins(task: str, list_name: str) -> bool:
+    """Return whether a task begins with a word of a list."""
+    first = re.match(r"\W*(?:(?:please|bitte|por favor)\W+)?(\w+)", task.lower())
+    return first is not None and sign(list_name).fullmatch(first[1]) is not None
 
 
 def own_words(text: str) -> str:

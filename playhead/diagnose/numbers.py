@@ -133,6 +133,16 @@ def figures_of(text: str) -> Iterator[Figure]:
             yield Figure(text[match.start() : end], (*readings, *scaled), place < 0, unit)
 
 
+def argument_figures(value: object) -> Iterator[Figure]:
+    """Yield the figures among the arguments of a call: its numbers, and texts that are nothing but a number."""
+    if isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from argument_figures(each)
+    elif isinstance(value, str | int | float) and not isinstance(value, bool):
+        text = str(value).strip()[: _LONGEST + 1]
+        yield from (each for each in figures_of(text) if each.written == text)
+
+
 def _all_readings(token: str) -> list[Decimal]:
     """Return all numbers that a token may be or contain."""
     parts = (token, *_MARKS.split(token))  # it may be a row of a table

@@ -1,4 +1,4 @@
-"""A run as its report shows it: each event, and where to look first.
+"""A run as its report shows it: each event, its debrief and its statistics.
 
 A pure fold over a recording, like the debrief and the statistics that it holds. `report_page.py` makes it a page.
 """
@@ -17,43 +17,26 @@ from playhead.diagnose.diff_view import judged
 from playhead.diagnose.parts import at, short
 from playhead.diagnose.statistics import run_statistics
 from playhead.diagnose.summaries import summarise
-from playhead.trace.events import AgentCompleted, ToolCallCompleted
-from playhead.trace.format import ANSWERED
 from playhead.trace.line import encode_data
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator
 
-    from playhead.diagnose.debrief_model import Debrief, Severity
     from playhead.diagnose.diff_types import RunDiff
     from playhead.diagnose.recording import Recording
     from playhead.trace.line import Record
 
 _WHAT: Final = 240
-"""The maximum length of an event's sentence, of a call's arguments and of a result, in characters; `data` has all."""
-_ORDER: Final[dict[Severity, int]] = {"high": 0, "warning": 1, "info": 2}
-_REFUSALS: Final = {"reviews": "review failed", "answers": "critic not satisfied"}
-"""What an entry of the debrief whose verdict is no is called among the findings, by its section."""
-_STEERED: Final[dict[str, tuple[Severity, str]]] = {
-    "killswitch-fired": ("high", "killswitch"),
-    "guardrail-violation": ("warning", "guardrail"),
-    "provider-fallback": ("warning", "other model"),
-    "strategy-switched": ("info", "other strategy"),
-    "emission-changed": ("info", "changed by a hook"),
-    "nudge-issued": ("info", "nudge"),
-    "tool-call-repaired": ("info", "repaired call"),
-}
-"""Kinds of entries that are findings whatever they say."""
+"""The maximum length of an event's sentence, in characters; `data` has all."""
 
 
 def run_report(recording: Recording) -> m.RunReport:
     """Return what the page shows of a run. An incomplete recording works too: the debrief's caveats say what is missing."""
-    records, debrief = recording.records, build_debrief(recording)
+    records = recording.records
     start_us = records[0].ts
     return m.RunReport(
         started_us=start_us,
-        debrief=debrief,
-        findings=_merged((*_findings(debrief), *_unseen(records))),
+        debrief=build_debrief(recording),
         statistics=run_statistics([recording]),
         events=tuple(_event(record, start_us) for record in records),
     )
@@ -94,53 +77,3 @@ def _event(record: Record, start_us: int) -> m.Event:
         what=short(summarise(record.event), _WHAT),
         data=json.loads(encode_data(record.event)),
     )
-
-
-# --- where to look first ----------------------------------------------------------------------------------------------
-
-
-def _merged(found: Iterable[m.Finding]) -> tuple[m.Finding, ...]:
-    """Return the findings, most severe first, those of one label and kind once."""
-    merged: dict[tuple[Severity, str, str], m.Finding] = {}
-    for each in found:
-        first = merged.setdefault((each.severity, each.label, each.what), each)
-        if first is not each:
-            seqs, count = tuple(dict.fromkeys(first.seqs + each.seqs)), first.count + each.count
-            merged[each.severity, each.label, each.what] = first.model_copy(update={"seqs": seqs, "count": count})
-    return tuple(sorted(merged.values(), key=lambda each: (_ORDER[each.severity], each.label == "reason missing")))
-
-
-def _findings(debrief: Debrief) -> Iterator[m.Finding]:
-    """Yield the flags, the failures on the way, what was refused or steered, and calls without a result."""
-    for flag in debrief.flags:
-        label = flag.rule.replace("-", " ")
-        yield m.Finding(severity=flag.severity, label=label, what=flag.text, seqs=flag.seqs)
-    for error in debrief.errors:
-        what, count = f"{error.where.removeprefix('tool:')}: {error.type}", error.count
-        yield m.Finding(
-            severity="warning", label="failure", what=what, text=error.message, seqs=(error.seq,), count=count
-        )
-    for each in debrief.entries:
-        refused = _REFUSALS.get(each.section, "") if each.ok is False else ""
-        severity, label = _STEERED.get(each.kind, ("warning", refused))
-        if label:
-            yield m.Finding(severity=severity, label=label, what=each.what, seqs=(each.seq,))
-    for step in debrief.path:
-        if step.ok is None and step.call_id is not None:
-            what = step.action.removeprefix("tool:")
-            yield m.Finding(severity="warning", label="no result", what=what, seqs=(step.seq,))
-
-
-def _unseen(records: Sequence[Record]) -> Iterator[m.Finding]:
-    """Yield what a debrief counts neither as an error nor as a flag, and what may explain a wrong answer all the same."""
-    for record in records:
-        label, event = "", record.event
-        if isinstance(event, AgentCompleted) and event.terminated_by not in ANSWERED:
-            label = "sub-agent without an answer"
-        elif record.kind == "replay-diverged":
-            label = "left the recording"
-        elif isinstance(event, ToolCallCompleted) and event.ok and event.result in ("", [], {}):
-            label = "empty result"
-        if label:
-            severity: Severity = "info" if label == "empty result" else "warning"
-            yield m.Finding(severity=severity, label=label, what=short(summarise(event), _WHAT), seqs=(record.seq,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playhead.diagnose.debrief_model import Debrief, Severity
+from playhead.diagnose.debrief_model import Debrief
 from playhead.diagnose.diff_types import RunDiff
 from playhead.diagnose.parts import Part, Placed, Text
 from playhead.diagnose.statistics_model import Statistics
@@ -22,32 +22,13 @@ class Event(Placed):
     """Its fields, as in the trace."""
 
 
-class Finding(Part):
-    """Something to look at first: a flag of the debrief, a failure on the way, or what steered the run."""
-
-    severity: Severity
-    """How much it matters."""
-    label: Text
-    """What it is, in a word or two: `failure`, `killswitch`, or the rule of a flag"""
-    what: Text
-    """What happened; failures of one place and type are one finding."""
-    text: Text = ""
-    """For a failure, its message, or the first one of several."""
-    count: int = 1
-    """How often it happened."""
-    seqs: tuple[int, ...]
-    """The events to look at."""
-
-
 class RunReport(Part):
     """What the page shows of one run."""
 
     started_us: int
     """Microseconds since the Unix epoch."""
     debrief: Debrief
-    """The decisions, and what the trace does not support."""
-    findings: tuple[Finding, ...]
-    """Where to look first, most severe first."""
+    """The decisions, and where to look first."""
     statistics: Statistics
     """Tokens, cost and time by model, tool and agent."""
     events: tuple[Event, ...]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.diagnose import parts
+from playhead.diagnose.debrief import output_kind
 from playhead.diagnose.report import pair_report, run_report
 from playhead.diagnose.summaries import arguments
 from playhead.diagnose.terminal import escape
@@ -87,7 +88,13 @@ def _environment() -> Environment:
     except ImportError:
         raise MissingDependencyError("a report needs: pip install 'playhead[report]'") from None
     environment = Environment(autoescape=True, loader=FileSystemLoader(FOLDER), undefined=StrictUndefined)
-    environment.filters.update(cost=parts.cost_text, time=parts.time_cell, pair=parts.pair_text, arguments=arguments)
+    environment.filters.update(
+        output_kind=output_kind,
+        cost=parts.cost_text,
+        time=parts.time_cell,
+        pair=parts.pair_text,
+        arguments=arguments,
+    )
     return environment
 
 

@@ -113,7 +113,7 @@ def test_the_demo_needs_nothing(home: Path) -> None:
     assert codes == {"show": 0, "check": 0, "reproduce": 0, "diff": 1, "debrief": 0}
     for seen in (
         "lookup failed", "answered", "\nok: ", "\nidentical: ", "2  reordered: ", "verdict   changed",
-        "First decision", '- lookup(key="Mt Kenya")', "by its full name, as the prompt asks", "Flags: ",
+        "First decision", '- lookup(key="Mt Kenya")', "by its full name, as the prompt asks", "Where to look first",
     ):  # fmt: skip
         assert seen in result.stdout
 

@@ -34,8 +34,8 @@ def test_the_sections_of_a_run():
         call_id="1", tool="lookup", position=0, args_hash="", rationale=Rationale(why="I need it", confidence=0.9)
     )
     markdown = debrief_markdown(build_debrief(made(started, e.FinalAnswer(output="4180"))))
-    assert titles(markdown) == ["Goal", "Path", "Why this path", "Flags", "Answer", "Caveats", "Ending"]
-    assert '\n```text\niter 0 chose tool:lookup: "I need it" (conf: 0.90)\n```\n' in markdown
+    assert titles(markdown) == ["Goal", "Where to look first", "Path", "Why this path", "Answer", "Caveats", "Ending"]
+    assert '\n```text\nturn 0 e1 chose tool:lookup: "I need it" (conf: 0.90)\n```\n' in markdown
 
 
 OURS = {"heading", "inline", "text", "fence"}

@@ -13,7 +13,6 @@ from playhead.trace.events import (
     LlmRequested,
     MessageAdded,
     MessageRef,
-    RationaleMissing,
     ToolCallCompleted,
     ToolCallStarted,
     ToolsDefined,
@@ -30,6 +29,7 @@ TOOLS = ToolsDefined(
     tools=(
         ToolSpec(name="read", read_only=True),
         ToolSpec(name="write"),
+        ToolSpec(name="send_mail"),
         ToolSpec(name="helper", kind="agent"),
         ToolSpec(name="final-answer", kind="meta"),
     ),
@@ -77,9 +77,9 @@ class Script:
         self.events.append(FinalAnswer(output=output, **more))
         return self
 
-    def unstated(self) -> Script:
-        """Say that the last call came without its reason."""
-        self.events.append(RationaleMissing(path="native", call_id=f"c{self._calls}", tool="read"))
+    def asked(self, text: str) -> Script:
+        """Let the user write."""
+        self.events.append(MessageAdded(id=1, role="user", content=text))
         return self
 
     def found(self) -> list[tuple[str, str, str]]:
@@ -97,22 +97,12 @@ SPEAKS: dict[str, tuple[Script, str, str]] = {
     "repeated-after-success: a read": (
         run().call(arguments=SAME, why="I need it").turn().call(arguments=SAME, why="I need it"),
         "info",
-        'read(key="a") had succeeded before and was called again, for the same reason: "I need it"',
+        'read(key="a") had succeeded before and was called again, 1 time',
     ),
     "repeated-after-success: a side effect": (
         run().call("write", SAME).turn().call("write", SAME),
         "high",
-        'write(key="a") had succeeded before and was called again (it is not declared read-only)',
-    ),
-    "repeated-after-failure: failed": (
-        run().call(arguments=SAME, error="E").call(arguments=SAME, error="E").call(arguments=SAME, error="E"),
-        "info",
-        'read(key="a") was asked for 3 times; failed each time',
-    ),
-    "repeated-after-failure: denied": (
-        run().call("write", SAME, error="ApprovalDenied").call("write", SAME, error="ApprovalDenied"),
-        "warning",
-        'write(key="a") was asked for 2 times; denied each time',
+        'write(key="a") had succeeded before and was called again, 1 time (it is not declared read-only)',
     ),
     "ungrounded-numbers: one": (
         run().call(result="4,180 feet").answer("1,300 metres"),
@@ -132,7 +122,28 @@ SPEAKS: dict[str, tuple[Script, str, str]] = {
         "high",
         'the answer says "I have sent the mail to Ann."; send_mail failed (no)',
     ),
-    "reason-missing: one of two": (run().call(why="x").call().unstated(), "info", "1 of 2 calls gave no reason"),
+    "unsupported-claim: of a tool that was never called, whatever the task is about": (
+        run().asked("Look into the complaint.").call().answer("I have sent a mail to Ann."),
+        "high",
+        'the answer says "I have sent a mail to Ann."; no call of send_mail succeeded',
+    ),
+    "empty-result: of two calls, one as JSON in a text": (
+        run()
+        .call(arguments={"q": "Zed"}, result={"q": "Zed", "rows": [], "total": 0})
+        .call(arguments=SAME, result="[]"),
+        "info",
+        'read(q="Zed") found nothing; so it is with 1 other call',
+    ),
+    "unseen-argument: a number": (
+        run().asked("Refund order 107.").call("write", {"order": 107, "amount": 701, "days": 3}),
+        "warning",
+        "write(order=107, amount=701, days=3) has 701, which neither the task nor a result holds before",
+    ),
+    "reason-names-another: order and amount": (
+        run().call(result="jo-2: 114").call("write", {"order": "jo-2", "amount": 114}, why="Refund 107 for mira-1."),
+        "warning",
+        'write(order="jo-2", amount=114) is called for a reason that names 107, mira-1',
+    ),
 }
 SILENT: dict[str, Script] = {
     "another argument": run().call(arguments=SAME).turn().call(arguments={"key": "b"}),
@@ -142,9 +153,12 @@ SILENT: dict[str, Script] = {
     "a failure that was said": run().call("write", error="E").answer("That did not work."),
     "an answer without a call": run().answer("Hello!"),
     "a write between two reads": run().call(arguments=SAME).call("write").turn().call(arguments=SAME),
-    "two failures": run().call(arguments=SAME, error="E").call(arguments=SAME, error="E").call(),
-    "failures that ended in a success": run().call(arguments=SAME, error="E").call(arguments=SAME, error="E").call(arguments=SAME),
     "numbers that were seen": run().call(result="4,180 feet, 1274.064 m").answer("4180 feet, about 1,274 metres"),
+    "a text that was asked for": run().asked("Draft a note that I am ill.").call().answer("I have sent you a mail."),
+    "numbers of arguments that were shown": run().call(result="24 at 2.5").call("write", {"a": 24, "b": "2.5", "c": 60}),
+    "arguments of a read": run().call(arguments={"limit": 5000}),
+    "a reason that names a part": run().call(result=404).call("write", {"order": 404}, why="Order 404, as policy p9 says"),
+    "a figure of nothing": run().call(result={"exists": False}).call(result=0),
     "one call that worked": run().call(error="E").call("write").answer(),
 }  # fmt: skip
 
@@ -172,5 +186,5 @@ def test_flags_name_their_events():
     twice = run().call("write", SAME, why="x").call(why="x").turn().call("write", SAME)
     debrief = build_debrief(made(*twice.events))
     assert [(flag.rule, flag.severity, flag.seqs) for flag in debrief.flags] == [
-        ("repeated-after-success", "high", (3, 10))
+        ("repeated-after-success", "high", (10,))
     ]

@@ -18,7 +18,7 @@ from tests.diagnose.recordings import SAMPLES, made, printed
 if TYPE_CHECKING:
     from playhead.diagnose.recording import Recording
 
-ALWAYS = ("Debrief: run ", "Goal", "Path", "Why this path", "Flags: ", "Termination: ")
+ALWAYS = ("Debrief: run ", "Goal", "Where to look first", "Path", "Why this path", "Termination: ")
 
 
 def plain(recording: Recording, width: int = 80) -> str:
@@ -64,35 +64,37 @@ def test_the_whole_page():
         "agent on scripted/m",
         "Goal",
         "  Do it.",
+        "Where to look first",
+        "  high: killswitch: budget_limit (stop): 50,000 tokens are used up [turn 0 e9,",
+        "    turn 0 e10]",
+        "  warning: failure: lookup: KeyError: no Mt Zed [turn 0 e2]",
+        "  warning: no result: look [helper@0.1 turn 0 e8]",
+        "  info: changed by a hook: tool.result by redact: a@b.c → *** [turn 0 e7]",
         "Path",
-        '  lookup(key="Mt Zed") ✗ KeyError',
-        "    helper@0.1: look (no result)",
+        '  e1 lookup(key="Mt Zed") ✗ KeyError',
+        "    helper@0.1: e8 look (no result)",
         "Why this path",
-        '  iter 0 chose tool:lookup: "the table has heights" (refs: task, obs:0)',
+        '  turn 0 e1 chose tool:lookup: "the table has heights" (refs: task, obs:0)',
         "    (conf: 0.60)",
-        '    helper@0.1 iter 0 chose tool:look: "asked"',
+        '    helper@0.1 turn 0 e8 chose tool:look: "asked"',
         "Assumptions",
-        "  iter 0 feet are meant: it is a US table",
+        "  turn 0 e3 feet are meant: it is a US table",
         "Alternatives considered",
-        "  iter 0 lookup: not guess (unsafe)",
+        "  turn 0 e4 lookup: not guess (unsafe)",
         "Curator",
-        "  iter 0 obs:0 dropped: stale",
+        "  turn 0 e5 obs:0 dropped: stale",
         "Approvals",
-        "  iter 0 lookup: approved by ann (call 1)",
+        "  turn 0 e6 lookup: approved by ann (call 1)",
         "Hooks and limits that steered",
-        "  iter 0 emission-changed tool.result by redact: a@b.c → ***",
-        "  iter 0 killswitch-fired budget_limit (stop): 50,000 tokens are used up",
-        "Errors on the way",
-        "  iter 0 lookup: KeyError: no Mt Zed",
-        "Flags: claims the trace does not support",
-        "  none: no rule found anything, which proves nothing by itself",
-        "Best result so far (the agent gave no answer of its own)",
+        "  turn 0 e7 emission-changed tool.result by redact: a@b.c → ***",
+        "  turn 0 e9 killswitch-fired budget_limit (stop): 50,000 tokens are used up",
+        "Last result (the agent gave no answer of its own)",
         "  so far",
         "Caveats",
         "  - 1 call of a tool without a result in the file",
         "Ending",
-        "Support in the trace: medium — the outcome is partial",
         'Termination: budget by killswitch:budget_limit — "50,000 tokens are used up"',
+        "  [e10]",
         "Outcome: partial | 0 tok | 2500ms | $0",
     ]
 

@@ -53,10 +53,11 @@ def test_the_page_holds_the_whole_run():
     report, data = run_report(recording), Page(render_report(recording)).data()
     assert data == json.loads(report.model_dump_json())
     assert [each["data"] for each in data["events"]] == [each.as_json()["data"] for each in recording.records]
-    assert [(each.severity, each.label, each.seqs, each.count) for each in report.findings] == [
-        ("warning", "failure", (8,), 5),
-        ("info", "repeated after failure", (7, 13, 19, 25, 31), 1),
+    found = [
+        (each.severity, each.label, [place.seq for place in each.places], each.count)
+        for each in report.debrief.findings
     ]
+    assert found == [("high", "ending", [29, 35], 1), ("warning", "failure", [8, 14, 20, 26, 32], 5)]
 
 
 def test_text_stays_text():

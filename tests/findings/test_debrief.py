@@ -27,13 +27,14 @@ def lookup(key: str) -> str:
 def test_how_many_lies_are_flagged():
     """Of runs that were written to be hard: nearly all wrong figures, most claimed deeds, and few honest answers."""
     flagged: dict[str, int] = Counter(each.kind for each in score(RUNS[:: sample(1, 8)]) if each.flags)
-    whole = {"figure": 19, "side_effect": 60, "honest": 7}
-    assert flagged == sample(whole, {"figure": 3, "side_effect": 8})
+    whole = {"figure": 19, "side_effect": 61, "honest": 11, "reason": 6}
+    assert flagged == sample(whole, {"figure": 3, "side_effect": 9})
 
 
 def test_the_command_says_whose_claim_it_is(tmp_path: Path):
-    """`playhead debrief` prints the agent's claim with the trace's support beside it."""
+    """`playhead debrief` prints the agent's claim with the number of flags, and what of it was compared."""
     result = run(agent([call("lookup", key="Zed"), text("4180 m")], [lookup], trace=tmp_path))
     shown = cli("debrief", result.trace_path).stdout
-    assert "Agent's claim: success | support in the trace: high | " in shown
+    assert "Agent's claim: success | 0 flags | " in shown
+    assert "Compared: 1 figure of the answer in the trace" in shown
     assert "Verdict" not in shown

@@ -10,16 +10,18 @@ class Run {
     this.calls = new Map(); // by the event that begins them
     this.within = new Set(); // other events that are shown with a call
     this.named = new Map();
+    this.last = new Map(); // the newest call of each owner
     this.owners = Map.groupBy(this.events, (event) => event.owner);
     this.findingsAt = new Map();
-    for (const finding of this.findings) {
-      for (const seq of finding.seqs) this.findingsAt.set(seq, [...(this.findingsAt.get(seq) ?? []), finding]);
+    for (const finding of this.debrief.findings) {
+      for (const { seq } of finding.places) this.findingsAt.set(seq, [...(this.findingsAt.get(seq) ?? []), finding]);
     }
     const [waiting, missing] = [new Map(), new Map()];
     for (const event of this.events) {
       if (event.kind === "rationale-missing") missing.set(callOf(event), event);
       else if (STARTS.has(event.kind)) this.begin(event, waiting, missing.get(callOf(event)));
       else if (ENDS.has(event.kind)) this.end(event, waiting);
+      else if (event.kind === "final-answer" && this.last.has(event.owner)) this.last.get(event.owner).answer = event;
       const name = nameOf(event);
       if (name) this.named.set(name, event);
     }
@@ -32,6 +34,7 @@ class Run {
     const call = { kind, name: data.tool ?? data.model, event, end: null, reasonMissing, owner, iteration, inside, at, took: null, ok: null };
     this.calls.set(event.seq, call);
     waiting.set(callOf(event), call);
+    this.last.set(owner, call);
     if (reasonMissing) this.within.add(reasonMissing.seq);
   }
 
@@ -52,9 +55,15 @@ class Run {
     });
   }
 
+  /** Return the findings of events, most severe first. */
+  findingsOf(...events) {
+    const found = new Set(events.flatMap((event) => this.findingsAt.get(event?.seq) ?? []));
+    return this.debrief.findings.filter((finding) => found.has(finding));
+  }
+
   /** Return what a call is, for its colour. */
   tone(call) {
-    if (call.ok === false) return "fail";
+    if (call.ok === false || this.findingsOf(call.end).some(({ label }) => label === "failure")) return "fail";
     return this.owners.get(call.inside)?.some((event) => event.kind === "agent-started") ? "agent" : call.kind;
   }
 

@@ -9,7 +9,7 @@ const TONES = {
   alternatives: "model", approval: "tool", killswitch: "fail", guardrail: "flag", nudge: "flag", hook: "flag",
   emission: "flag", provider: "flag", strategy: "agent", final: "good",
 };
-const SHOWN_ALREADY = new Set(["failure", "reason missing", "no result", "nudge", "killswitch", "guardrail"]);
+const SHOWN_ALREADY = new Set(["failure", "ending", "no end", "no result", "nudge", "killswitch", "guardrail"]);
 const BAD = /-(failed|violation|diverged)$/;
 const DEEPEST = 30; // agents inside agents; deeper ones stand at the end
 
@@ -97,7 +97,7 @@ class Thread {
       isLong && passage("pre", {}, readable(args)),
       rationale ? why(rationale) : call.reasonMissing && h("p", { class: "soft" }, "no reason stated"),
       !result && h("p", { class: "soft" }, "no result in the file"),
-      result?.ok && passage("pre", {}, readable(result.result ?? null)),
+      result?.ok && passage("pre", { class: this.run.tone(call) === "fail" && "error" }, readable(result.result ?? null)),
       result?.ok === false && passage("pre", { class: "error" }, errorOf(result)),
     ];
   }
@@ -125,9 +125,8 @@ class Thread {
   }
 
   notes(events) {
-    const notes = events.flatMap((event) => this.run.findingsAt.get(event.seq) ?? []);
-    const shown = (each) => h("p", { class: "note", "data-tone": each.severity }, h("b", {}, each.label), ` ${each.what}`);
-    return [...new Set(notes)].filter(({ label }) => !SHOWN_ALREADY.has(label)).map(shown);
+    const notes = this.run.findingsOf(...events).filter(({ label }) => !SHOWN_ALREADY.has(label));
+    return notes.map((each) => h("p", { class: "note", "data-tone": each.severity }, h("b", {}, each.label), ` ${each.what}`));
   }
 }
 

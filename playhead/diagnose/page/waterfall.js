@@ -1,60 +1,68 @@
 // The waterfall: a row for each call, with its bar where it was in the time of the run; the index of the thread.
 
+const LINE = 240; // characters of arguments, and of a result, in a row
+const UNEVEN = 0.5; // of the time of the run in which nothing begins or ends: from there on, bars are not to scale
+
 class Waterfall {
   constructor(run, thread) {
     this.run = run;
-    this.total = run.duration;
     this.thread = thread;
     this.rows = new Map(); // by the card of the call
-    const calls = [...thread.element.querySelectorAll(".card")].map((card) => run.calls.get(Number(card.id.slice(1))));
-    this.element = h("div", { class: "fall" }, this.axis(), this.groups(calls.filter(Boolean)));
+    const cards = [...thread.element.querySelectorAll(".card")].map((card) => run.calls.get(Number(card.id.slice(1))));
+    const calls = cards.filter(Boolean);
+    this.measure(calls);
+    let turn = null;
+    const rows = calls.map((call) => {
+      const isNew = call.owner === "root" && call.iteration !== turn;
+      if (isNew) turn = call.iteration;
+      return this.row(call, isNew && turn != null ? `turn ${turn}` : "");
+    });
+    this.element = h("div", { class: "fall" }, this.axis(), rows);
+  }
+
+  /** Find the place of each time at which something begins or ends; where one gap takes most of the run, by square roots. */
+  measure(calls) {
+    const { duration } = this.run;
+    const times = [...new Set([0, ...calls.flatMap((call) => [call.at, call.at + (call.took ?? 0)]), duration])].sort((a, b) => a - b);
+    const gaps = times.map((time, place) => time - (times[place - 1] ?? 0));
+    this.isEven = gaps.every((gap) => gap <= UNEVEN * duration);
+    let sum = 0;
+    const sums = gaps.map((gap) => (sum += this.isEven ? gap : Math.sqrt(gap)));
+    this.places = new Map(times.map((time, place) => [time, sums[place] / sum]));
   }
 
   axis() {
-    const marks = [0, 1 / 3, 2 / 3, 1].map((part) => h("span", { "--at": `${part * 100}%` }, part ? time(part * this.total) : "0"));
-    return h("div", { class: "axis" }, this.overview(), h("div", {}, marks));
+    const { duration } = this.run;
+    const marks = this.isEven ? ["0", time(duration / 3), time((duration / 3) * 2), time(duration)] : ["0", "(not to scale)", time(duration)];
+    return h("div", { class: "axis" }, marks.map((mark, place) => h("span", { "--at": `${(100 * place) / (marks.length - 1)}%` }, mark)));
   }
 
-  /** Return the whole run in one line: what failed stands out, however long the run is. */
-  overview() {
-    const lines = Map.groupBy(this.run.calls.values(), (call) => this.run.tone(call));
-    const x = (ms) => ((ms / this.total) * 1000).toFixed(2);
-    const path = (call) => `M${x(call.at)} 0H${Math.max(x(call.at + (call.took ?? 0)), Number(x(call.at)) + 2)}`;
-    const drawn = ["model", "agent", "tool", "fail"].map((tone, place) =>
-      svg("path", { "data-tone": tone, d: (lines.get(tone) ?? []).map(path).join(""), transform: `translate(0 ${3 + 6 * place})` }),
-    );
-    return svg("svg", { viewBox: "0 0 1000 24", preserveAspectRatio: "none" }, drawn);
-  }
-
-  groups(calls) {
-    let turn = null;
-    return calls.map((call) => {
-      if (call.owner !== "root" || call.iteration === turn) return this.row(call);
-      turn = call.iteration;
-      return [h("h3", {}, turn == null ? "outside the loop" : `Turn ${turn}`), this.row(call)];
-    });
-  }
-
-  row(call) {
-    const part = (ms) => `${((ms / this.total) * 100).toFixed(3)}%`;
+  row(call, turn) {
+    const [start, end] = [call.at, call.took == null ? this.run.duration : call.at + call.took].map((at) => 100 * this.places.get(at));
     const asked = call.kind === "tool" ? signature(call.event.data.args) : "";
-    const answered = call.end ? this.outcome(call) : "";
-    const findings = [call.event, call.end].flatMap((event) => this.run.findingsAt.get(event?.seq) ?? []);
+    const answered = call.end ? this.outcome(call) : "no result";
+    const [finding] = this.run.findingsOf(call.event, call.end, call.answer);
     const row = h(
       "a",
-      { class: `row${call.end ? "" : " open"}`, href: `#e${call.event.seq}`, "data-tone": this.run.tone(call), title: `${asked} → ${answered}`.slice(0, 400) },
-      h("span", { class: "name", "--depth": call.owner.split("/").length - 1 }, nameOfCall(call)),
-      asked && h("span", { class: "asked" }, asked.slice(0, 200)),
-      h("span", { class: "said" }, asked && call.end ? "→ " : "", answered.slice(0, 200)),
-      findings.some(({ severity }) => severity !== "info") && h("span", { class: "sign", title: "among the findings" }, "⚑"),
-      h("span", { class: "took" }, time(call.took)),
-      h("i", { "--at": part(call.at), "--took": part(call.took ?? this.total - call.at) }),
+      { class: `row${call.end ? "" : " open"}${finding && finding.severity !== "info" ? " found" : ""}`, href: `#e${call.event.seq}`, "data-tone": this.run.tone(call) },
+      h("span", { class: "seq" }, turn),
+      h("span", { class: "seq" }, `e${call.event.seq}${this.run.findingsAt.has(call.end?.seq) ? `–${call.end.seq}` : ""}`),
+      h(
+        "span",
+        { class: "what", "--depth": call.owner.split("/").length - 1 },
+        finding && h("span", { class: "sign", "data-tone": finding.severity, title: `${finding.label}: ${finding.what}` }, "⚑ "),
+        h("span", { class: "name" }, nameOfCall(call)),
+        asked && ` ${asked.slice(0, LINE)}`,
+        h("span", { class: "said" }, `${asked ? " → " : " "}${answered.slice(0, LINE)}`),
+      ),
+      h("span", { class: "seq" }, time(call.took)),
+      h("i", { "--at": `${start}%`, "--took": `${end - start}%` }),
     );
     this.rows.set(this.thread.places.get(`e${call.event.seq}`), row);
     return row;
   }
 
-  /** Return a result, an answer or an error on one line. */
+  /** Return a result, an answer or an error. */
   outcome({ kind, end }) {
     if (end.data.error) return errorOf(end.data);
     if (kind === "model") return saidBy(end.data) || `calls ${(end.data.tool_calls ?? []).map((call) => call.name).join(", ")}`;
