@@ -8,7 +8,7 @@ Works for any two recordings: a run and its replay, two runs of one agent, or tw
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from playhead.diagnose.diff_calls import Alignment, RunCalls, call_script, rationale_changes, result_changes
 from playhead.diagnose.diff_decisions import first_decision
@@ -38,50 +38,44 @@ def diff_recordings(original: Recording, replay: Recording) -> RunDiff:
     script = call_script(alignment)
     edits = tuple(each for each in script if each.kind != "same")
     divergence, not_compared = first_divergence(alignment)
-    figures = _figures(calls[0]), _figures(calls[1])
-    output = _output(original, replay)
-    parts: dict[str, Any] = {
-        "inputs": input_changes(alignment),
-        "first_divergence": divergence,
-        "results": result_changes(alignment),
-        "rationale_changes": rationale_changes(alignment),
+    one, other = map(_figures, calls)
+    output, inputs = _output(original, replay), input_changes(alignment)
+    results, reasons = result_changes(alignment), rationale_changes(alignment)
+    tokens_delta = _delta(_tokens(one), _tokens(other))
+    also = {
+        "inputs": inputs,
+        "events": divergence,
+        "results": results,
+        "reasons": reasons,
+        "status": (one.status, one.terminated_by) != (other.status, other.terminated_by),
+        "tokens": tokens_delta,
     }
     return RunDiff(
         original_run_id=original.run_id,
         replay_run_id=replay.run_id,
         is_replay=replay.header.replay_of == original.run_id,
         overrides=replay.header.overrides,
-        identical=all(each.recording == "closed" for each in figures)
+        identical=one.recording == other.recording == "closed"
         and output.equal
         and not edits
-        and figures[0].iterations == figures[1].iterations
-        and figures[0].switches == figures[1].switches,
-        also_differs=_also(parts, *figures),
-        original=figures[0],
-        replay=figures[1],
-        iterations_delta=figures[1].iterations - figures[0].iterations,
-        tokens_delta=_delta(*map(_tokens, figures)),
-        cost_delta=_delta(*(None if each.cost_unknown else each.cost_usd for each in figures)),
-        duration_delta_ms=figures[1].duration_ms - figures[0].duration_ms,
+        and (one.iterations, one.switches) == (other.iterations, other.switches),
+        also_differs=tuple(name for name, differs in also.items() if differs),
+        original=one,
+        replay=other,
+        iterations_delta=other.iterations - one.iterations,
+        tokens_delta=tokens_delta,
+        cost_delta=_delta(*(None if each.cost_unknown else each.cost_usd for each in (one, other))),
+        duration_delta_ms=other.duration_ms - one.duration_ms,
+        inputs=inputs,
+        first_divergence=divergence,
         first_decision=first_decision(alignment),
         tool_sequence=edits,
+        results=results,
+        rationale_changes=reasons,
         output=output,
         remarks=tuple(_remarks(original, replay, not_compared, alignment.not_entered)),
         script=script,
-        **parts,
     )
-
-
-def _also(parts: dict[str, Any], one: RunFigures, other: RunFigures) -> tuple[str, ...]:
-    found = {
-        "inputs": bool(parts["inputs"]),
-        "events": parts["first_divergence"] is not None,
-        "results": bool(parts["results"]),
-        "reasons": bool(parts["rationale_changes"]),
-        "status": (one.status, one.terminated_by) != (other.status, other.terminated_by),
-        "tokens": bool(_delta(_tokens(one), _tokens(other))),
-    }
-    return tuple(name for name, differs in found.items() if differs)
 
 
 def _output(original: Recording, replay: Recording) -> OutputDiff:
