@@ -27,7 +27,7 @@ from playhead.replay.cast import Below
 from playhead.replay.loading import read_reference
 from playhead.replay.overrides import AgentOverrides, Overrides, OverridesLike, changed_tools, tools_with_strategy
 from playhead.replay.plan import ReplayOptions, make_plan
-from playhead.replay.serving import GIVEN, Answers, grounded_share
+from playhead.replay.serving import Answers
 from playhead.replay.steered import RecordedHooks, RecordedStops
 from playhead.settings import load_settings
 from playhead.trace.clock import SystemClock
@@ -190,26 +190,10 @@ async def run_plan(plan: Plan, options: ReplayOptions, world: ReplayWorld) -> Re
     stopped = world.stopped(stopped)
     own = Recording(result.trace_path or Path(f"{run.run_id}.jsonl"), tuple(records), ())
     silent = tuple(_silent_models(own))
-    is_sure = stopped is None and not plan.doubtful and not silent
+    is_sure = stopped is None and not plan.doubtful and not silent and world.answers.suffice(min_grounded)
     notes = (*plan.notes, *world.notes, *silent, *notes_on_results(plan.overrides, world.answers))
-    return judged(plan.recording, own, result, world.answers, notes, stopped, min_grounded if is_sure else None)
-
-
-def judged(  # noqa: PLR0913, PLR0917 - what a replay came to
-    recording: Recording,
-    own: Recording,
-    run: RunResult,
-    answers: Answers,
-    notes: tuple[str, ...],
-    stopped: str | None,
-    min_grounded: float | None,
-) -> ReplayResult:
-    """Return the outcome of a replay. With `min_grounded` None, nothing can be concluded whatever its calls got."""
-    rungs, stops = answers.rungs, answers.stops
-    # results given by the caller count as grounded
-    share = grounded_share({rung: count for rung, count in rungs.items() if rung not in GIVEN}, stops)
-    is_sure = min_grounded is not None and (share is None or share >= min_grounded)
-    return ReplayResult(run, recording, own, is_sure, grounded_share(rungs, stops), dict(rungs), stopped, notes)
+    answers = world.answers
+    return ReplayResult(result, plan.recording, own, is_sure, answers.grounded(), dict(answers.rungs), stopped, notes)
 
 
 def open_replay(  # noqa: PLR0913, PLR0917 - what a run is made of

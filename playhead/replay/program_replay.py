@@ -19,7 +19,7 @@ from playhead.instrument.worlds import GIVE_CONTEXT, ProgramWorld
 from playhead.kernel.agent_tool import AgentTool
 from playhead.kernel.execution import SEED
 from playhead.replay.calls import facts_of, meta_tool, read_past
-from playhead.replay.engine import ReplayTool, judged, notes_on_results, open_replay
+from playhead.replay.engine import ReplayResult, ReplayTool, notes_on_results, open_replay
 from playhead.replay.loading import require_sound
 from playhead.replay.missing import checked_policy
 from playhead.replay.overrides import AgentOverrides, Overrides, changed_prompt
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from playhead.instrument.worlds import Act, CallBody
     from playhead.kernel.outcome import Outcome
     from playhead.kernel.session import Session, Tool, ToolContext
-    from playhead.replay.engine import ReplayResult
     from playhead.replay.overrides import OverridesLike
     from playhead.trace.events import ErrorInfo, ToolCallCompleted
     from playhead.trace.line import Record
@@ -84,10 +83,10 @@ async def replay_program(
     result = _result(own, path, complete=path is not None and run.recorder.complete)
     unmade = dict.fromkeys(unmade_calls(recording.records) + unmade_calls(records))
     doubts = dict.fromkeys([*world.doubts, *world.unused()])
-    is_sure = world.stopped is None and not doubts and recording.status == "closed"
-    notes = (*doubts, *world.notes(), *notes_on_results(changes, world.answers), *unmade)
-    min_grounded = options.get("min_grounded", 0.8) if is_sure else None
-    return judged(recording, own, result, world.answers, notes, world.stopped, min_grounded)
+    answers, is_whole = world.answers, world.stopped is None and not doubts and recording.status == "closed"
+    notes = (*doubts, *world.notes(), *notes_on_results(changes, answers), *unmade)
+    is_sure = is_whole and answers.suffice(options.get("min_grounded", 0.8))
+    return ReplayResult(result, recording, own, is_sure, answers.grounded(), dict(answers.rungs), world.stopped, notes)
 
 
 class ReplayedProgram(ProgramWorld):

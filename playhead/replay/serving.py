@@ -28,8 +28,6 @@ from playhead.trace.owners import agent_path
 from playhead.trace.values import JsonValue, content_hash, from_json, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from playhead.diagnose.recording import Recording
     from playhead.kernel.session import Tool, ToolContext
     from playhead.replay.calls import Past
@@ -131,6 +129,16 @@ class Answers:
         """How a call without a recorded answer is answered."""
         self.results = results
         """The result overrides."""
+
+    def grounded(self, *but: str) -> float | None:
+        """Return the share of calls whose answer is grounded, 0 to 1, but for those of these rungs; None when there are none."""
+        calls = self.rungs.total() + self.stops - sum(self.rungs[rung] for rung in but)
+        return sum(self.rungs[rung] for rung in GROUNDED) / calls if calls else None
+
+    def suffice(self, least: float) -> bool:
+        """Return whether this share of the calls is grounded; what the caller gave does not count."""
+        share = self.grounded(*GIVEN)
+        return share is None or share >= least
 
     def note(self, record: Record) -> None:
         """Register a call, whether or not it is refused."""
@@ -377,14 +385,3 @@ def _unfit(past: Past) -> dict[tuple[str, str, str | None], ErrorInfo]:
     known = ((call, call.refusal) for call in past.calls if call.identity is not None)
     refused = [(call, error) for call, error in known if error is not None and error.type == "InvalidArguments"]
     return {(call.owner, call.started.tool, call.identity): error for call, error in refused}
-
-
-def grounded_share(rungs: Mapping[str, int], stops: int) -> float | None:
-    """Return the share of a replay's calls whose answer is grounded, 0 to 1; None when it made no call.
-
-    Args:
-        rungs: the number of answered calls, by rung.
-        stops: the number of calls that got no answer, which ended the replay.
-    """
-    calls = sum(rungs.values()) + stops
-    return sum(rungs.get(rung, 0) for rung in GROUNDED) / calls if calls else None
