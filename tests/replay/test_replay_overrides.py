@@ -158,7 +158,7 @@ async def test_an_overridden_side_effect_leaves_the_state_unknown(tmp_path: Path
     model = ScriptedModel(turns)
     result = await replay(recording, {"tool_results": {"write": "failed"}, "model": model}, trace=None)
     assert result.stopped is not None
-    assert "in the replay it is write by root (override: what it did is not known)" in result.stopped
+    assert "in another state of the world: other side effects had come before it" in result.stopped
     assert (result.verdict, result.run.terminated_by) == ("inconclusive", "replay_stopped")
     read = ResultOverride("lookup", {"key": "a"}, result="x")
     result = await replay(recording, {"tool_results": [read], "model": ScriptedModel(turns)}, trace=None)
