@@ -13,10 +13,11 @@ import hashlib
 import json
 from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
+
+from jsonlines import Reader
 
 from playhead.diagnose.diff_calls import Alignment, RunCalls, call_script
 from playhead.diagnose.spending import spent_by
@@ -227,7 +228,8 @@ def _doubt(outcome: ReplayResult) -> str | None:
 
 def _measured(job: Job, recording: Recording, own: Recording, why: str | None, replay: str | None = None) -> Measures:
     """Return what a run came to: a replay, or the recorded run itself."""
-    total, script = spent_by(own.records), call_script(Alignment(RunCalls(recording), RunCalls(own)))
+    total = spent_by(own.records)
+    script = [] if own is recording else call_script(Alignment(RunCalls(recording), RunCalls(own)))
     return Measures(
         *job.key,
         replay,
@@ -249,12 +251,14 @@ def read_journal(path: Path, about: Mapping[str, str]) -> dict[Key, Measures]:
     """
     try:
         TraceStore(path.parent).create()
-        lines = list(_objects(path.read_bytes() if path.exists() else b""))
+        with path.open("a+", encoding="utf-8") as file:
+            file.seek(0)
+            lines = list(Reader(file).iter(type=dict, skip_empty=True, skip_invalid=True))
         if not lines:
             keep(path, about)
     except OSError as error:
         raise TraceWriteError(f"the journal {path} cannot be used: {error.strerror or error}") from None
-    if lines and lines[0] != about:
+    if lines[:1] not in ([], [about]):
         raise UsageError(f"the group {path.stem} is of another change or another success: name this one differently")
     return {each.key: each for each in (Measures(**line) for line in lines[1:])}
 
@@ -263,9 +267,3 @@ def keep(path: Path, value: Mapping[str, Any]) -> None:
     """Append a line to a journal: a line break first, because the process may have been killed in the middle of a line."""
     with path.open("ab") as journal:
         journal.write(b"\n" + json.dumps(value).encode())
-
-
-def _objects(written: bytes) -> Iterator[dict[str, Any]]:
-    for line in written.splitlines():
-        with suppress(ValueError):  # cut off, or empty
-            yield json.loads(line)
