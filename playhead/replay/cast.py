@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.agent.toolset import address_of, agents_below
-from playhead.errors import UnknownModelError, UsageError, nearest
+from playhead.errors import UnknownModelError, UsageError
 from playhead.kernel.checks import checked_parameters
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.adapter import provider_of
 from playhead.kernel.models.base import Checked
 from playhead.kernel.prompts import default_prompt
+from playhead.replay.loading import require_known
 from playhead.replay.overrides import AgentOverrides, Overrides, changed_prompt, with_strategy
 from playhead.trace.events import AgentStarted
 
@@ -48,7 +50,7 @@ class Cast:
         inside: Container[str],
         overrides: Overrides,
         agent: Agent | None,
-        api_base: str | None = None,
+        api_base: str | None,
     ) -> None:
         """Find a model for every agent that was recorded.
 
@@ -74,9 +76,11 @@ class Cast:
         self._api_base = api_base
         self._own_base = api_base if providers <= {provider_of(self.root_header.model)} else None
         """The address of the root's recorded model."""
-        self._models: dict[str, Model] = {}
-        replaced = () if overrides.model is None else (recording.header.agent.model, self.root_header.model)
-        self._substitutes = dict.fromkeys(replaced, self._made(overrides.model)) if replaced else {}
+        self._recorded = cache(self._recreated)
+        self._substitutes: dict[str, Model] = {}
+        if overrides.model is not None:
+            names = (recording.header.agent.model, self.root_header.model)
+            self._substitutes = dict.fromkeys(names, self._made(overrides.model))
         self._own = {name: self._made(each.model) for name, each in overrides.agents.items() if each.model is not None}
         self.root_model = self._model_of(self.root_header, None if agent is None else agent.model)
         self._of_agents = tuple((each.header.name, self._model_below(each)) for each in self.below)
@@ -141,13 +145,18 @@ class Cast:
             return self._substitutes[name]
         if given is not None:
             return given
-        if name not in self._models:
-            self._models[name] = _reached(name, self._own_base if name == self.root_header.model else None)
-        model = self._models[name]
+        model = self._recorded(name)
         if header.address is not None and address_of(model) is None:
             why = f"no address was given: its prompts would go to {provider_of(name)}'s own"
             raise UsageError(f"{name} was reached at {header.address}, and {why}. Pass api_base=, or another model=")
         return model
+
+    def _recreated(self, name: str) -> Model:
+        if provider_of(name) not in NO_ADAPTER:
+            with suppress(UnknownModelError):
+                return resolve_model(name, api_base=self._own_base if name == self.root_header.model else None)
+        why = "it was an object of a program, or the import of its run does not say more"
+        raise UsageError(f"the recorded model {name!r} is no provider/model: {why}. Pass model= (--model)")
 
     def _made(self, model: Any) -> Model:  # noqa: ANN401 - checked by `Overrides`
         if not isinstance(model, str):
@@ -156,9 +165,8 @@ class Cast:
 
     def _require_known(self, where: str) -> None:
         counts = Counter(each.header.name for each in self.below)
+        require_known(self._overrides.agents, counts, f"agents: {where} has no agent")
         for name in self._overrides.agents:
-            if not counts[name]:
-                raise UsageError(f"agents: {where} has no agent {name!r}.{nearest(name, counts)}")
             if counts[name] > 1:
                 what = f"{counts[name]} different agents are called {name!r}"
                 raise UsageError(f"agents: {what}; give agent= with the change made")
@@ -193,11 +201,3 @@ def _distinct(agents: Iterable[Below]) -> tuple[Below, ...]:
     """Return each agent once. Agents that differ only in prices, code and inherited hooks are the same."""
     apart = {"prices", "hooks", "sources"}
     return tuple({(each.header.model_dump_json(exclude=apart), id(each.model)): each for each in agents}.values())
-
-
-def _reached(name: str, api_base: str | None) -> Model:
-    if provider_of(name) not in NO_ADAPTER:
-        with suppress(UnknownModelError):
-            return resolve_model(name, api_base=api_base)
-    why = "it was an object of a program, or the import of its run does not say more"
-    raise UsageError(f"the recorded model {name!r} is no provider/model: {why}. Pass model= (--model)")

@@ -12,7 +12,7 @@ from playhead.kernel.models.base import Checked, Model
 from playhead.kernel.rationale import strip_rationales
 from playhead.kernel.repair.lenient_json import read_call
 from playhead.kernel.repair.text_calls import read_text
-from playhead.replay.loading import require_options, require_sound
+from playhead.replay.loading import require_known, require_sound
 from playhead.replay.overrides import Overrides
 from playhead.replay.redacted import Rebinding, require_parameters, require_whole
 from playhead.trace.events import LlmRequested
@@ -84,7 +84,7 @@ async def decide(
         MissingApiKeyError, UnknownModelError, MissingDependencyError: a model cannot be used at all.
     """
     require_sound(recording)
-    require_options(options, DecideOptions, "decide")
+    require_known(options, DecideOptions.__annotations__, "decide has no option")
     repeat, api_base = options.get("repeat", 1), options.get("api_base")
     if type(repeat) is not int or repeat < 1:
         raise UsageError(f"repeat must be a whole number from 1; it is {repeat!r}")

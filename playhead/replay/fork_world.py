@@ -88,7 +88,7 @@ class ForkWorld(ReplayWorld):
         self._unused: set[int | None] = {*fork.edits, *([] if plan.overrides.system_prompt is None else [None])}
         self.successor = plan.overrides.strategy
         """The strategy that is to take over."""
-        self.answers.results, self.answers.on_missing = (), "strict"
+        self.answers.results, self.answers.on_missing = (), {}
 
     @cached_property
     def _prompts(self) -> tuple[str, str] | None:

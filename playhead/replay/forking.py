@@ -118,11 +118,9 @@ def _checked_edits(recording: Recording, cut: int, edit: Mapping[int, str] | Non
     events = (record.event for record in recording.records if record.owner == "root" and record.seq < cut)
     known = {event.id for event in events if isinstance(event, MessageAdded)}
     for number, text in (edit or {}).items():
-        if number not in known:
-            there = f"there are {min(known)} to {max(known)}"
-            raise UsageError(f"edit (--edit): no message {number!r} of the root stands before the turn; {there}")
-        if not isinstance(text, str):
-            raise UsageError(f"edit (--edit): the new text of message {number} must be text; it is {text!r}")
+        if number not in known or not isinstance(text, str):
+            there = f"before the turn the root has messages {min(known)} to {max(known)}"
+            raise UsageError(f"edit (--edit): {text!r} is no new text of message {number!r}; {there}")
     return {number: scrub(text) for number, text in (edit or {}).items()}
 
 

@@ -14,7 +14,7 @@ from playhead.trace.blobs import run_id_of
 from playhead.trace.store import TraceStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from playhead.diagnose.recording import Recording
 
@@ -39,15 +39,15 @@ def copy_recording(source: Path, target: Path) -> None:
         shutil.copytree(old, new)
 
 
-def require_options(given: Iterable[str], known: type, what: str) -> None:
-    """Refuse options that a `TypedDict` does not have.
+def require_known(names: Iterable[object], known: Collection[str], what: str) -> None:
+    """Refuse a name that is not known; `what` begins the message, such as `the recording has no tool`.
 
     Raises:
-        UsageError: an option is unknown; the message names the nearest.
+        UsageError: a name is unknown; the message names the nearest.
     """
-    for name in given:
-        if name not in known.__annotations__:
-            raise UsageError(f"{what} has no option {name!r}.{nearest(name, known.__annotations__)}")
+    for name in names:
+        if name not in list(known):
+            raise UsageError(f"{what} {name!r}.{nearest(str(name), known)}")
 
 
 def require_sound(recording: Recording) -> None:

@@ -51,15 +51,17 @@ class MissedCall:
 Simulate: TypeAlias = "Callable[[MissedCall], Any | Awaitable[Any]]"
 Policy: TypeAlias = "str | Simulate | Model"
 OnMissing: TypeAlias = "Policy | Mapping[str, Policy]"
+Policies: TypeAlias = "Mapping[str | None, Policy]"
+"""The policies by tool; that under None is of all tools."""
 
 
-def checked_policy(on_missing: Any, *, has_code: bool, api_base: str | None = None) -> OnMissing:  # noqa: ANN401 - checked here
-    """Return the validated policy, or policies by tool; `provider/model` as a model.
+def checked_policies(on_missing: Any, *, has_code: bool, api_base: str | None = None) -> Policies:  # noqa: ANN401 - checked here
+    """Return the validated policies by tool, that of all tools under None; `provider/model` as a model.
 
     Raises:
         UsageError: a policy is unknown, or `live` is used without the tools' code.
     """
-    by_tool = dict(on_missing) if isinstance(on_missing, Mapping) else {"": on_missing}
+    by_tool = dict(on_missing) if isinstance(on_missing, Mapping) else {None: on_missing}
     for tool, policy in by_tool.items():
         if isinstance(policy, str) and "/" in policy:
             by_tool[tool] = resolve_model(policy, api_base=api_base)
@@ -68,20 +70,13 @@ def checked_policy(on_missing: Any, *, has_code: bool, api_base: str | None = No
             raise UsageError(f"there is no on_missing={policy!r}.{hint} Or give a function or a model that answers")
         if policy == "live" and not has_code:
             raise UsageError("on_missing: `live` runs the tools' own code, which no recording holds; give agent=")
-    return by_tool if isinstance(on_missing, Mapping) else by_tool[""]
+    return by_tool
 
 
-def models_in(on_missing: OnMissing) -> list[Model]:
-    """Return the models that simulate tools."""
-    policies = on_missing.values() if isinstance(on_missing, Mapping) else [on_missing]
-    return [policy for policy in policies if isinstance(policy, Model)]
-
-
-def policy_of(on_missing: OnMissing, spec: ToolSpec) -> Policy:
-    """Return the policy of a tool. Unnamed tools are `strict`."""
-    named = isinstance(on_missing, Mapping)
-    policy = on_missing.get(spec.name, "strict") if isinstance(on_missing, Mapping) else on_missing
-    may_run = spec.kind == "function" and (named or spec.read_only)
+def policy_of(policies: Policies, spec: ToolSpec) -> Policy:
+    """Return the policy of a tool. Unnamed tools are `strict`, and `live` needs a name or a tool that is `read_only`."""
+    policy = policies.get(spec.name, policies.get(None, "strict"))
+    may_run = spec.kind == "function" and (spec.name in policies or spec.read_only)
     return "strict" if policy == "live" and not may_run else policy
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import (
@@ -21,12 +22,13 @@ from pydantic import (
 from typing_extensions import TypedDict, Unpack
 
 from playhead.compose.harness import Harness
-from playhead.errors import UsageError, first_problem, nearest
+from playhead.errors import UsageError, first_problem
 from playhead.kernel import checks
 from playhead.kernel.checks import checked_parameters
 from playhead.kernel.meta_tools import make_meta_tools
 from playhead.kernel.models.base import Model
 from playhead.kernel.strategies.base import Strategy, make_strategy, strategy_if_known, tools_of
+from playhead.replay.loading import require_known
 from playhead.trace.parameters import recorded
 from playhead.trace.types import Content
 from playhead.trace.values import JsonValue, canonical_json, from_json, scrub, to_json
@@ -75,14 +77,9 @@ def _checked_prompt(change: object) -> object:
     return dict(_PATCH.validate_python(change)) if isinstance(change, Mapping) else change
 
 
-def _listed_results(given: object) -> object:
-    """Return the results as a list. A dict holds one answer per tool."""
-    return [{"tool": tool, "result": each} for tool, each in given.items()] if isinstance(given, Mapping) else given
-
-
-def _listed_faults(given: object) -> object:
-    """Return the faults as a list. A dict holds one per tool."""
-    return [{"tool": tool, "fault": each} for tool, each in given.items()] if isinstance(given, Mapping) else given
+def _listed(given: object, field: str) -> object:
+    """Return the rules for calls as a list. A dict holds the value of this field per tool."""
+    return [{"tool": tool, field: each} for tool, each in given.items()] if isinstance(given, Mapping) else given
 
 
 def _made(strategy: object) -> object:
@@ -120,10 +117,7 @@ class _Strict(BaseModel):
         Raises:
             UsageError: a field name or value is not valid.
         """
-        fields = type(self).model_fields
-        for name in given:
-            if name not in fields:
-                raise UsageError(f"{type(self).__name__} has no field {name!r}.{nearest(name, fields)}")
+        require_known(given, type(self).model_fields, f"{type(self).__name__} has no field")
         try:
             super().__init__(**given)
         except ValidationError as error:
@@ -233,9 +227,9 @@ class Overrides(AgentOverrides):
 
     task: Annotated[Content, BeforeValidator(checks.checked_task)] | None = None
     """Another task."""
-    tool_results: Annotated[tuple[ResultOverride, ...], BeforeValidator(_listed_results)] = ()
+    tool_results: Annotated[tuple[ResultOverride, ...], BeforeValidator(partial(_listed, field="result"))] = ()
     """Results to override. A dict is short for one result per tool."""
-    tool_faults: Annotated[tuple[ToolFault, ...], BeforeValidator(_listed_faults)] = ()
+    tool_faults: Annotated[tuple[ToolFault, ...], BeforeValidator(partial(_listed, field="fault"))] = ()
     """Calls that fail. A dict is short for one fault per tool: `{"search": "timeout"}`. A result override comes first."""
     hooks: Annotated[InstanceOf[Harness] | None, BeforeValidator(_composed), PlainSerializer(_hooks_said)] = None
     """Blocks, as in `Agent(compose=[…])`, in place of all hooks, killswitches and policies of the root. They run for real."""

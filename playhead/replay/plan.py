@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
 
 from playhead.compose.again import is_made_again
-from playhead.errors import NotReplayableError, UsageError, nearest
+from playhead.errors import NotReplayableError, UsageError
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool
+from playhead.kernel.models.base import Model
 from playhead.kernel.strategies.base import strategy_of
 from playhead.replay.calls import Past, read_past
 from playhead.replay.cast import Cast, live_texts
-from playhead.replay.loading import require_no_program, require_options, require_replayable, require_sound
+from playhead.replay.loading import require_known, require_no_program, require_replayable, require_sound
 from playhead.replay.matching import says_tools
-from playhead.replay.missing import OnMissing, checked_policy, models_in
+from playhead.replay.missing import OnMissing, Policies, checked_policies
 from playhead.replay.redacted import Rebinding, markers_in, require_parameters, require_whole
 from playhead.replay.steered import REBUILT, code_in
-from playhead.trace.events import ToolsDefined
+from playhead.trace.events import EventBase, ToolsDefined
 from playhead.trace.owners import agent_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from pydantic import BaseModel
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from playhead.diagnose.recording import Recording
     from playhead.kernel.session import Tool
     from playhead.replay.overrides import Overrides
-    from playhead.trace.line import Record
     from playhead.trace.recorder import OnRecord
     from playhead.trace.types import AgentHeader, Content, ToolSpec
 
@@ -64,7 +63,7 @@ class Plan:
     past: Past
     """Its calls."""
     overrides: Overrides
-    on_missing: OnMissing
+    on_missing: Policies
     agent: Agent | None
     """The agent from code, when one was given."""
     cast: Cast
@@ -85,10 +84,10 @@ def make_plan(recording: Recording, overrides: Overrides, options: ReplayOptions
     Raises:
         UsageError, NotReplayableError: as for `replay`.
     """
-    require_options(options, ReplayOptions, "replay")
+    require_known(options, ReplayOptions.__annotations__, "replay has no option")
     agent, read_only = options.get("agent"), checks.listed("read_only", options.get("read_only", ()))
     policy, api_base = options.get("on_missing", "strict"), options.get("api_base")
-    on_missing = checked_policy(policy, has_code=agent is not None, api_base=api_base)
+    on_missing = checked_policies(policy, has_code=agent is not None, api_base=api_base)
     rebinding = Rebinding.of(options.get("rebind"))
     require_sound(recording)
     require_no_program(recording)
@@ -100,8 +99,8 @@ def make_plan(recording: Recording, overrides: Overrides, options: ReplayOptions
         raise UsageError("read_only= is for tools without code; with agent= their code declares it")
     declared = _with_read_only(recording, read_only)
     past = read_past(rebinding.restored_recording(declared), code)
-    cast = Cast(recording, past.inside, overrides, agent, options.get("api_base"))
-    cast.simulators = models_in(on_missing)
+    cast = Cast(recording, past.inside, overrides, agent, api_base)
+    cast.simulators = [each for each in on_missing.values() if isinstance(each, Model)]
     for each in (cast.root_header, *(agent.header for agent in cast.below)):
         strategy_of(each)  # raises if the strategy is not registered
     _require_known_tools(overrides, on_missing, [*past.specs.values(), *code.values()])
@@ -133,17 +132,16 @@ def _live_texts(cast: Cast, header: AgentHeader, specs: Iterable[ToolSpec], task
     return texts
 
 
-def _require_known_tools(changes: Overrides, on_missing: OnMissing, specs: Iterable[Mapping[str, ToolSpec]]) -> None:
+def _require_known_tools(changes: Overrides, on_missing: Policies, specs: Iterable[Mapping[str, ToolSpec]]) -> None:
     known = {spec.name for each in specs for spec in each.values() if spec.kind != "meta"}
     named = {
         "tool_results": [each.tool for each in changes.tool_results],
         "tool_faults": [each.tool for each in changes.tool_faults],
         "tools": [*changes.tools, *(name for each in changes.agents.values() for name in each.tools)],
-        "on_missing": list(on_missing) if isinstance(on_missing, Mapping) else [],
+        "on_missing": [name for name in on_missing if name is not None],
     }
-    for field, name in ((field, name) for field, names in named.items() for name in names):
-        if name not in known:
-            raise UsageError(f"{field}: the recording has no tool {name!r}.{nearest(str(name), known)}")
+    for field, names in named.items():
+        require_known(names, known, f"{field}: the recording has no tool")
 
 
 def _require_enough(recording: Recording, *, has_hooks: bool) -> None:
@@ -218,24 +216,20 @@ def _with_read_only(recording: Recording, names: Collection[str]) -> Recording:
         return recording
     specs = (spec for owner in recording.owners.values() for spec in owner.own_tools.values())
     writes = {spec.name: spec.writes for spec in specs if spec.kind == "function"}
+    require_known(names, writes, "read_only (--read-only): the recording has no tool function")
     for name in names:
-        if name not in list(writes):
-            hint = nearest(str(name), writes)
-            raise UsageError(f"read_only (--read-only): the recording has no tool function {name!r}.{hint}")
         if writes[name]:
             what = ", ".join(writes[name] or ())
             raise UsageError(f"read_only (--read-only): {name} is recorded as a tool that writes {what}")
-    return replace(recording, records=tuple(_declaring(each, names) for each in recording.records))
 
+    def declared(event: EventBase) -> EventBase:
+        if not isinstance(event, ToolsDefined):
+            return event
+        found = ((spec, spec.name in names and spec.kind == "function") for spec in event.tools)
+        tools = tuple(spec.model_copy(update={"read_only": True}) if is_meant else spec for spec, is_meant in found)
+        return event.model_copy(update={"tools": tools})
 
-def _declaring(record: Record, names: Collection[str]) -> Record:
-    if not isinstance(record.event, ToolsDefined):
-        return record
-    tools = tuple(
-        spec.model_copy(update={"read_only": True}) if spec.name in names and spec.kind == "function" else spec
-        for spec in record.event.tools
-    )
-    return record._replace(event=record.event.model_copy(update={"tools": tools}))
+    return replace(recording, records=tuple(each._replace(event=declared(each.event)) for each in recording.records))
 
 
 def _specs_of(tools: Mapping[str, Tool], path: str = "root") -> dict[str, dict[str, ToolSpec]]:

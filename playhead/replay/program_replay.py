@@ -11,7 +11,7 @@ from playhead.agent.options import DEFAULT
 from playhead.agent.result import RunResult
 from playhead.diagnose.recording import Recording
 from playhead.diagnose.unmade import unmade_calls
-from playhead.errors import ReplayError, UnrecordedCallError, UsageError, nearest
+from playhead.errors import ReplayError, UnrecordedCallError, UsageError
 from playhead.instrument.agents import AgentBody
 from playhead.instrument.programs import STRATEGY
 from playhead.instrument.seam import Halted
@@ -20,8 +20,8 @@ from playhead.kernel.agent_tool import AgentTool
 from playhead.kernel.execution import SEED
 from playhead.replay.calls import facts_of, meta_tool, read_past
 from playhead.replay.engine import ReplayResult, ReplayTool, notes_on_results, open_replay
-from playhead.replay.loading import require_sound
-from playhead.replay.missing import checked_policy
+from playhead.replay.loading import require_known, require_sound
+from playhead.replay.missing import checked_policies
 from playhead.replay.overrides import AgentOverrides, Overrides, changed_prompt
 from playhead.replay.programs import arguments_of, checked_program, perform
 from playhead.replay.restoring import returned
@@ -61,12 +61,10 @@ async def replay_program(
         UsageError: an override or option is not valid, or does not reach a program.
         NotReplayableError: the recording is damaged.
     """
-    unknown = sorted(options.keys() - OPTIONS)
-    if unknown:
-        raise UsageError(f"{unknown[0]}= does not reach a program.{nearest(unknown[0], OPTIONS)}")
+    require_known(options, OPTIONS, "no option of a program's replay is called")
     require_sound(recording)
     known, changes = checked_program(recording, program), Overrides.of(overrides)
-    world = ReplayedProgram(recording, changes, checked_policy(options.get("on_missing", "strict"), has_code=True))
+    world = ReplayedProgram(recording, changes, checked_policies(options.get("on_missing", "strict"), has_code=True))
     args = options.get("args") or {}
     bound = arguments_of(recording, known, {**_task(recording, known, changes), **args})
     records: list[Record] = []
@@ -290,10 +288,7 @@ def _checked_changes(recording: Recording, changes: Overrides) -> Overrides:
         for name, owner in recording.owners.items()
         if isinstance(owner.started, AgentStarted) and owner.started.agent.strategy == STRATEGY
     }
-    for name in changes.agents:
-        if name not in programs:
-            hint = f"{nearest(name, programs)} Agents are changed in code"
-            raise UsageError(f"agents: the program enters no recorded function {name!r}.{hint}")
+    require_known(changes.agents, programs, "agents: the program enters no recorded function")
     asked = [each.event for each in recording.records if isinstance(each.event, LlmRequested)]
     known = {each.model.partition("/")[0] for each in asked}
     for model in (changes.model, *(each.model for each in changes.agents.values())):

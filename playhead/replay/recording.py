@@ -9,7 +9,7 @@ from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.replay.decisions import decide
 from playhead.replay.engine import replay
 from playhead.replay.forking import fork
-from playhead.replay.loading import read_reference, require_options
+from playhead.replay.loading import read_reference, require_known
 from playhead.replay.overrides import Changes
 from playhead.replay.plan import ReplayOptions
 from playhead.replay.program_replay import replay_program
@@ -109,7 +109,7 @@ class Recording(diagnose.Recording):
             UsageError: an option is missing or not valid.
             NotReplayableError: see `playhead.replay.reproduce`.
         """
-        require_options(options, ReproduceOptions, "reproduce")
+        require_known(options, ReproduceOptions.__annotations__, "reproduce has no option")
         if options.get("program") is None:
             return await reproduce(self, agent=options.get("agent"))
         return await reproduce_program(

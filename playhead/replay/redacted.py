@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import BaseModel
 
-from playhead.errors import NotReplayableError, UsageError, nearest
+from playhead.errors import NotReplayableError, UsageError
+from playhead.replay.loading import require_known
 from playhead.trace.events import EmissionChanged, FactRecorded, LlmResponded, ToolCallCompleted
 from playhead.trace.parameters import unrecorded
 from playhead.trace.redaction import FAILED, MIN_SECRET
@@ -56,9 +57,7 @@ class Rebinding:
     def require_known(self, found: set[str]) -> None:
         """Reject names that do not occur in the recording."""
         names = [marker[len("[redacted:") : -1] for marker in found if marker != FAILED]
-        unknown = [name for name in self.values if name not in names]
-        if unknown:
-            raise UsageError(f"rebind: the recording redacts nothing as {unknown[0]!r}.{nearest(unknown[0], names)}")
+        require_known(self.values, names, "rebind: the recording redacts nothing as")
 
     def teach(self, redactor: Redactor) -> None:
         """Keep the values out of what a redactor lets through."""

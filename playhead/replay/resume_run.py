@@ -23,7 +23,7 @@ from playhead.kernel.lifecycle.signals import listening
 from playhead.kernel.lifecycle.threads import Waiting, run_blocking
 from playhead.kernel.strategies.base import strategy_of
 from playhead.replay.frozen import FrozenWorld
-from playhead.replay.loading import read_reference, require_no_program, require_options, require_own, require_sound
+from playhead.replay.loading import read_reference, require_known, require_no_program, require_own, require_sound
 from playhead.replay.prefix import Prefix, caught_up, prefix_of, resolve
 from playhead.replay.prefix_world import PrefixFollower, PrefixWorld
 from playhead.replay.redacted import ANSWERS, Rebinding, markers_in, require_whole
@@ -112,7 +112,7 @@ async def _resume(
     agent: Agent, ref: Recording | str | Path, waiting: Waiting | None, options: ResumeOptions
 ) -> RunResult:
     """Validate everything before the run is live, then continue the run."""
-    require_options(options, ResumeOptions, "resume")
+    require_known(options, ResumeOptions.__annotations__, "resume has no option")
     recording = ref if isinstance(ref, Recording) else read_reference(ref, options.get("trace_dir"))
     run_id = checks.checked_id(options.get("run_id") or new_run_id())
     if run_id == recording.run_id:

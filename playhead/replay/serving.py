@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from playhead.diagnose.recording import Recording
     from playhead.kernel.session import Tool, ToolContext
     from playhead.replay.calls import Past
-    from playhead.replay.missing import OnMissing
+    from playhead.replay.missing import Policies
     from playhead.replay.overrides import ResultOverride
     from playhead.trace.events.tools import Rung
     from playhead.trace.line import Record
@@ -102,7 +102,7 @@ class Answers:
     """Answers the calls of one replay, and counts the answers by rung."""
 
     def __init__(
-        self, recording: Recording, past: Past, on_missing: OnMissing, results: tuple[ResultOverride | ToolFault, ...]
+        self, recording: Recording, past: Past, on_missing: Policies, results: tuple[ResultOverride | ToolFault, ...]
     ) -> None:
         self.rungs: Counter[str] = Counter()
         """The number of calls by rung."""

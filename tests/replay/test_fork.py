@@ -147,7 +147,7 @@ async def test_what_cannot_be_forked_is_refused(tmp_path: Path) -> None:
     refused: list[tuple[dict[str, Any], str]] = [
         ({"at": 7}, "has no turn 7; its turns are 0 to 2"),
         ({"at": True}, "has no turn True"),
-        ({"at": 1, "edit": {9: "x"}}, "no message 9 of the root stands before the turn; there are 0 to 3"),
+        ({"at": 1, "edit": {9: "x"}}, "'x' is no new text of message 9; before the turn the root has messages 0 to 3"),
         ({"at": 1, "answer": {"call": "lookup"}}, r'give text, or {"text": …'),
         ({"at": 1, "task": "Another."}, "task: it stands before the turn; edit its message"),
         ({"at": 1, "agents": {"x": {}}}, 'model="recorded" has only what the recorded agents were answered'),
