@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict, cast
 
 from playhead.errors import PlayheadError, UsageError
 from playhead.kernel.describe import describe
@@ -12,7 +12,7 @@ from playhead.kernel.models.base import Checked, Model
 from playhead.kernel.rationale import strip_rationales
 from playhead.kernel.repair.lenient_json import read_call
 from playhead.kernel.repair.text_calls import read_text
-from playhead.replay.loading import require_known, require_sound
+from playhead.replay.loading import first_of_turn, require_known, require_sound
 from playhead.replay.overrides import Overrides
 from playhead.replay.redacted import Rebinding, require_parameters, require_whole
 from playhead.trace.events import LlmRequested
@@ -23,10 +23,13 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from playhead.diagnose.recording import Recording
+    from playhead.trace.events import LlmResponded
     from playhead.trace.types import Completion, Request, ToolCall
     from playhead.trace.values import JsonValue
 
 
+RECORDED: Final = "recorded"
+"""In place of a model's name: what was recorded."""
 _ReadsText: TypeAlias = "Callable[[str], Sequence[ToolCall]]"
 
 
@@ -91,29 +94,19 @@ async def decide(
     if not models:
         raise UsageError("models (--models): name at least one model")
     made = [resolve_model(each, api_base=api_base) if isinstance(each, str) else each for each in models]
-    asked, rebinding = _asked(recording, at), Rebinding.of(options.get("rebind"))
+    asked = cast("LlmRequested", first_of_turn(recording, at, "--only", LlmRequested).event)
+    rebinding = Rebinding.of(options.get("rebind"))
     request = _whole(recording.root.request(asked), rebinding, Overrides(parameters=options.get("parameters", {})))
     for model in made:
         if isinstance(model, Checked):
             await model.check()
     reads = _reader(recording, asked)
-    found = [_recorded(recording, asked, reads)]
+    known = recording.root.responses.get(asked.request)
+    found = [Decision(RECORDED, 1, error="no answer was recorded") if known is None else _made(RECORDED, known, reads)]
     for model in made:
         answers = [await _decision(model, replace(request, model=model.name), reads) for _ in range(repeat)]
         found += _counted(answers)
     return tuple(found)
-
-
-def _asked(recording: Recording, at: int) -> LlmRequested:
-    """Return the first request of a turn."""
-    turns: dict[int, LlmRequested] = {}
-    for record in recording.root.records:
-        if isinstance(record.event, LlmRequested) and record.iteration is not None:
-            turns.setdefault(record.iteration, record.event)
-    if type(at) is not int or at not in turns:
-        known = ", ".join(map(str, turns)) or "none"
-        raise UsageError(f"at (--only): turn {at!r} of {recording.run_id} asked no model; these did: {known}")
-    return turns[at]
 
 
 def _whole(request: Request, rebinding: Rebinding, changes: Overrides) -> Request:
@@ -124,13 +117,6 @@ def _whole(request: Request, rebinding: Rebinding, changes: Overrides) -> Reques
     texts = {f"message {each.id}": each.model_dump(mode="json") for each in messages}
     require_whole(texts, other="replay from before it")
     return replace(request, messages=messages, parameters=parameters)
-
-
-def _recorded(recording: Recording, asked: LlmRequested, reads: _ReadsText) -> Decision:
-    answer = recording.root.responses.get(asked.request)
-    if answer is None:
-        return Decision("recorded", 1, error="no answer was recorded")
-    return _made("recorded", answer.text, answer.tool_calls, reads)
 
 
 def _reader(recording: Recording, asked: LlmRequested) -> _ReadsText:
@@ -149,16 +135,15 @@ def _reader(recording: Recording, asked: LlmRequested) -> _ReadsText:
 
 async def _decision(model: Model, request: Request, reads: _ReadsText) -> Decision:
     try:
-        answer: Completion = await model.complete(request)
+        return _made(model.name, await model.complete(request), reads)
     except PlayheadError as error:  # whatever one model answers, the others are kept
         return Decision(model.name, 1, error=describe(error))
-    return _made(model.name, answer.text, answer.tool_calls, reads)
 
 
-def _made(model: str, text: str, calls: Sequence[ToolCall], reads: _ReadsText) -> Decision:
-    calls = calls or reads(text)
+def _made(model: str, answer: Completion | LlmResponded, reads: _ReadsText) -> Decision:
+    calls = answer.tool_calls or reads(answer.text)
     made = tuple((each.name, each.raw_arguments if each.arguments is None else each.arguments) for each in calls)
-    return Decision(model, 1, made, None if made else text)
+    return Decision(model, 1, made, None if made else answer.text)
 
 
 def _counted(decisions: Sequence[Decision]) -> list[Decision]:

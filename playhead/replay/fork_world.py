@@ -7,7 +7,7 @@ event of the turn the world becomes that of a replay, with its overrides, and no
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from playhead.agent.toolset import address_of
@@ -72,34 +72,28 @@ class ForkWorld(ReplayWorld):
         self.at = fork
         whole = plan.recording
         before = replace(whole, records=tuple(record for record in whole.records if record.seq < fork.cut))
-        restored = plan.rebinding.restored_recording
-        has_code = plan.agent is not None
-        self.before, self._whole = (FrozenWorld(restored(each), tools_from_code=has_code) for each in (before, whole))
-        self._prefix = Follower(before, self.before.races, open_ended=True)
-        self._same = Follower(whole, self._whole.races, open_ended=True)
+        self.recorded = FrozenWorld(plan.rebinding.restored_recording(whole), tools_from_code=self._has_code)
+        self._prefix, self._same = (Follower(each, self.recorded.races, open_ended=True) for each in (before, whole))
         exchanges = ((name, each) for name, owner in before.owners.items() for each in owner.exchanges)
         self._known = {(name, each.requested.request) for name, each in exchanges}
         self.first_request = 1 + max((number for owner, number in self._known if owner == "root"), default=-1)
         """The root's first request that is not frozen."""
-        self._models: dict[tuple[bool, str], FrozenModel] = {}
+        self._models: dict[str, FrozenModel] = {}
         self._root: tuple[Session, Sequence[Callable[[Session], Guard]]] | None = None
         self._error: DivergedError | None = None
         self._prices: Prices | None = None
-        self._unused: set[int | None] = {*fork.edits, *([] if plan.overrides.system_prompt is None else [None])}
+        self._unused: dict[int | None, str] = {number: f"the edit of message {number}" for number in fork.edits}
+        self._prompts: tuple[str, str] | None = None
+        """The recorded system message and the new one, if it changes."""
+        if plan.overrides.system_prompt is not None:
+            self._unused[None] = "system_prompt"
+            specs = self.specs("root", {} if plan.agent is None else plan.agent.tools)
+            has_tools = any(spec.kind != "meta" for spec in specs)
+            old, new = (system_prompt(each, has_tools=has_tools) for each in (plan.cast.root_header, plan.header))
+            self._prompts = old, new
         self.successor = plan.overrides.strategy
         """The strategy that is to take over."""
         self.answers.results, self.answers.on_missing = (), {}
-
-    @cached_property
-    def _prompts(self) -> tuple[str, str] | None:
-        """The recorded system message and the new one; None if it does not change."""
-        plan = self._plan
-        if plan.overrides.system_prompt is None:
-            return None
-        specs = self.specs("root", {} if plan.agent is None else plan.agent.tools)
-        has_tools = any(spec.kind != "meta" for spec in specs)
-        headers = plan.cast.root_header, plan.header
-        return system_prompt(headers[0], has_tools=has_tools), system_prompt(headers[1], has_tools=has_tools)
 
     async def header(self) -> AgentHeader:
         """Return the recorded header; that of the replay holds from the turn on."""
@@ -133,8 +127,8 @@ class ForkWorld(ReplayWorld):
         for name in [name for name, patch in plan.overrides.tools.items() if patch is None and name in session.toolset]:
             del session.toolset[name]
         session.gate.post(ReplayWorld.guards_for(self, session, makers))
-        for record in self.before.recording.records:
-            if record.owner == "root" and isinstance(record.event, ToolCallCompleted):
+        for record in plan.recording.root.records:
+            if record.seq < self.at.cut and isinstance(record.event, ToolCallCompleted):
                 for guard in session.gate.guards:
                     guard.recall(session, record.event, None)
         for guard in own_guards(session):
@@ -142,14 +136,13 @@ class ForkWorld(ReplayWorld):
 
     def stopped(self, why: str | None) -> str | None:
         """Return why nothing can be said, once the run has ended."""
-        for number in self._unused if self.is_live else ():
-            what = "system_prompt" if number is None else f"the edit of message {number}"
-            self.notes.append(f"{what} was not used: no request from turn {self.at.at} on holds the recorded text")
-        if self.is_live and self.successor is not None:
-            turn = f"no turn from turn {self.at.at} on"
-            self.notes.append(f"the recorded strategy has {turn} in which another could take over")
-        if self._error is None and not self.is_live:
+        here = f"from turn {self.at.at} on"
+        if not self.is_live:
             return f"the run ended before turn {self.at.at}{f': {why}' if why else ''}"
+        for what in self._unused.values():
+            self.notes.append(f"{what} was not used: no request {here} holds the recorded text")
+        if self.successor is not None:
+            self.notes.append(f"the recorded strategy has no turn {here} in which another could take over")
         return why if self._error is None else str(self._error)
 
     # --- the ports ----------------------------------------------------------------------------------------------------
@@ -157,9 +150,7 @@ class ForkWorld(ReplayWorld):
     @property
     def frozen(self) -> FrozenWorld | None:
         """What answers models at this moment; None if they are live."""
-        if not self.is_live:
-            return self.before
-        return self._whole if self.at.is_recorded else None
+        return self.recorded if self.at.is_recorded or not self.is_live else None
 
     def model_for(self, owner: str, model: Model) -> Model:
         """Return the recorded answers before the turn, and the live model after it."""
@@ -180,14 +171,14 @@ class ForkWorld(ReplayWorld):
     def hooks_for(self, session: Session, hooks: Hooks | None) -> Hooks | None:
         """Return the hooks of a replay; those of the root also change its requests from the turn on."""
         is_frozen = not (self.is_live or self._has_code)
-        found = self.before.hooks_for(session, hooks) if is_frozen else super().hooks_for(session, hooks)
+        found = self.recorded.hooks_for(session, hooks) if is_frozen else super().hooks_for(session, hooks)
         return cast("Hooks", ForkHooks(self, found or Hooks())) if session.owner == "root" else found
 
     def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:
         """Return the recorded effects of killswitches before the turn."""
         if session.owner == "root":
             self._root = session, makers
-        return super().guards_for(session, makers) if self.is_live else self.before.guards_for(session, ())
+        return super().guards_for(session, makers) if self.is_live else self.recorded.guards_for(session, ())
 
     def offered(self, owner: str, tools: Mapping[str, Tool]) -> list[ToolSpec]:
         """Return the recorded tools of what began before the turn: the requests after it have the changed ones."""
@@ -229,34 +220,30 @@ class ForkWorld(ReplayWorld):
         return await self._recorded(owner, request)
 
     async def _recorded(self, owner: str, request: Request) -> Completion:
-        world = self._whole if self.is_live else self.before
-        model = self._models.setdefault((self.is_live, owner), world.answers_of(owner, request.model))
-        return await model.complete(request)
+        if owner not in self._models:
+            self._models[owner] = self.recorded.answers_of(owner, request.model)
+        return await self._models[owner].complete(request)
 
     def changed(self, request: Request) -> Request:
         """Return a request of the root as the overrides and edits change it."""
         plan = self._plan
         model = request.model if self.at.is_recorded else plan.cast.root_model.name
         parameters = plan.overrides.applied_to(request.parameters)
-        messages = tuple(map(self._edited, request.messages))
-        same = all(one is other for one, other in zip(messages, request.messages, strict=True))
-        tools = tuple(changed_tools(plan.overrides, request.tools)) if plan.overrides.tools else request.tools
-        messages = request.messages if same else messages
+        messages, tools = tuple(map(self._edited, request.messages)), request.tools
+        if plan.overrides.tools:
+            tools = tuple(changed_tools(plan.overrides, tools))
         return replace(request, model=model, parameters=parameters, tools=tools, messages=messages)
 
     def _edited(self, message: Message) -> Message:
         """Return a message with its new text, or with the new system prompt in place of the recorded one."""
         text = self.at.edits.get(message.id)
         if text is not None:
-            self._unused.discard(message.id)
+            self._unused.pop(message.id, None)
             return message.model_copy(update={"content": text})
-        if self._prompts is None or message.role != "system" or not isinstance(message.content, str):
-            return message
-        old, new = self._prompts
-        if old not in message.content:
-            return message
-        self._unused.discard(None)
-        return message.model_copy(update={"content": message.content.replace(old, new)})
+        if self._prompts and message.role == "system" and self._prompts[0] in message.content:
+            self._unused.pop(None, None)
+            return message.model_copy(update={"content": str(message.content).replace(*self._prompts)})
+        return message
 
 
 class GivenModel:
@@ -285,7 +272,7 @@ class ForkTool(ReplayTool):
         """Return the chosen answer, or enter the agent, frozen or live."""
         frozen = self._world.frozen
         if self.spec.kind != "agent" or frozen is None or context.child_owner not in frozen.recording.owners:
-            for event in [] if self._world.is_live else self._world.before.inside(context.child_owner):
+            for event in [] if self._world.is_live else self._world.recorded.inside(context.child_owner):
                 context.session.bill(event)
             return await super().run(arguments, context)
         self._world.answers.decided(context.owner, context.call_id)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, Unpack
 from playhead.errors import UsageError
 from playhead.replay.engine import run_plan
 from playhead.replay.fork_world import Fork, ForkWorld, unasked
-from playhead.replay.loading import read_reference
+from playhead.replay.loading import first_of_turn, read_reference
 from playhead.replay.overrides import AgentOverrides, Overrides
 from playhead.replay.plan import make_plan
 from playhead.replay.redacted import require_whole
-from playhead.trace.events import AgentStarted, LlmResponded, MessageAdded
+from playhead.trace.events import AgentStarted, EventBase, LlmResponded, MessageAdded
 from playhead.trace.types import Completion, ToolCall
 from playhead.trace.values import scrub, to_json
 
@@ -66,7 +66,7 @@ async def fork(
         raise UsageError("task: it stands before the turn; edit its message (edit=, --edit), or replay from the start")
     if changes.tools and recording.header.agent.tool_format == "text":
         raise UsageError("tools: they stand in the agent's messages (tool_format), which a fork keeps; replay")
-    cut = _cut(recording, at)
+    cut = first_of_turn(recording, at, "--from", EventBase).seq
     if changes.max_iterations is not None and changes.max_iterations <= at:
         raise UsageError(f"max_iterations: turn {at} is the fork's first; it needs {at + 1} or more")
     is_recorded = changes.model == RECORDED
@@ -80,18 +80,6 @@ async def fork(
     given = {"at": at, "answer": answer, "edit": {str(key): text for key, text in made.edits.items()}}
     said = changes.as_json() | {name: to_json(value) for name, value in given.items() if value not in (None, {})}
     return await run_plan(plan, options, ForkWorld(plan, made, said))
-
-
-def _cut(recording: Recording, at: int) -> int:
-    """Return the `seq` of the first event of a turn."""
-    first: dict[int, int] = {}
-    for record in recording.records:
-        if record.owner == "root" and record.iteration is not None:
-            first.setdefault(record.iteration, record.seq)
-    if type(at) is not int or at not in first:
-        turns = f"its turns are {min(first)} to {max(first)}" if first else "it has no turns"
-        raise UsageError(f"at (--from): {recording.run_id} has no turn {at!r}; {turns}, as `playhead show` prints them")
-    return first[at]
 
 
 def _completion(answer: Answer | None) -> Completion | None:

@@ -11,12 +11,14 @@ from playhead.diagnose.recording import read_recording
 from playhead.errors import NotReplayableError, UsageError, nearest
 from playhead.settings import load_settings
 from playhead.trace.blobs import run_id_of
+from playhead.trace.events import EventBase
 from playhead.trace.store import TraceStore
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from playhead.diagnose.recording import Recording
+    from playhead.trace.line import Record
 
 
 def read_reference(reference: str | Path, trace_dir: str | Path | None = None) -> Recording:
@@ -48,6 +50,23 @@ def require_known(names: Iterable[object], known: Collection[str], what: str) ->
     for name in names:
         if name not in list(known):
             raise UsageError(f"{what} {name!r}.{nearest(str(name), known)}")
+
+
+def first_of_turn(recording: Recording, at: int, option: str, kind: type[EventBase]) -> Record:
+    """Return the first event of the root in a turn, of this kind.
+
+    Raises:
+        UsageError: there is none; the message names the turns that have one.
+    """
+    first: dict[int, Record] = {}
+    for record in recording.root.records:
+        if record.iteration is not None and isinstance(record.event, kind):
+            first.setdefault(record.iteration, record)
+    if type(at) is not int or at not in first:
+        what = "turn" if kind is EventBase else "turn that asked a model"
+        there = ", ".join(map(str, first)) or "none"
+        raise UsageError(f"at ({option}): {recording.run_id} has no {what} with the number {at!r}; there are: {there}")
+    return first[at]
 
 
 def require_sound(recording: Recording) -> None:

@@ -114,22 +114,14 @@ def make_plan(recording: Recording, overrides: Overrides, options: ReplayOptions
         raise UsageError("task: the imported run does not say what it was asked; give one")
     if task is None:
         task = checks.checked_task(rebinding.restored(_as_json(recording.header.task)))
-    require_whole(rebinding.restored(_live_texts(cast, header, specs, task)))
+    require_whole(rebinding.restored({"task": _as_json(task), **live_texts("", header, specs)}))
     require_parameters(header.request_parameters)
-    for below in cast.below:
-        require_parameters(cast.agent(below, has_tools=True)[0].request_parameters, below.header.name)
+    for below in (cast.agent(each, has_tools=True)[0] for each in cast.below):
+        require_whole(rebinding.restored(live_texts(f"{below.name}: ", below, ())))
+        require_parameters(below.request_parameters, below.name)
     notes = tuple(_notes_before(recording, past, cast, agent, read_only))
     doubtful = recording.status != "closed" or (imported is not None and imported.replayability != "full")
     return Plan(declared, past, overrides, on_missing, agent, cast, rebinding, header, task, notes, doubtful)
-
-
-def _live_texts(cast: Cast, header: AgentHeader, specs: Iterable[ToolSpec], task: Content) -> dict[str, Any]:
-    """Return the recorded texts that live models will receive, by field name."""
-    texts = {"task": _as_json(task), **live_texts("", header, specs)}
-    for below in cast.below:
-        changed, _ = cast.agent(below, has_tools=True)
-        texts |= live_texts(f"{changed.name}: ", changed, ())
-    return texts
 
 
 def _require_known_tools(changes: Overrides, on_missing: Policies, specs: Iterable[Mapping[str, ToolSpec]]) -> None:
