@@ -66,7 +66,7 @@ def reproduce(*, runs: tuple[str, ...], trace_dir: Path | None, as_json: bool, *
     """
     from playhead.replay import load_recording
 
-    paths, arguments, codes = chosen(open_store(trace_dir), runs, 0), _arguments(given), set()
+    paths, arguments, codes = chosen(open_store(trace_dir), runs, 0), arguments_of(given), set()
     for path in paths:
         outcome = load_recording(path).reproduce_sync(**arguments)
         name = [Line((run_id_of(path), "bold"))] if len(paths) > 1 else []
@@ -75,7 +75,7 @@ def reproduce(*, runs: tuple[str, ...], trace_dir: Path | None, as_json: bool, *
     return worst(codes)
 
 
-def _arguments(options: dict[str, Any]) -> dict[str, Any]:
+def arguments_of(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options that were given, as arguments of Python of the same names; load the code that they name.
 
     Raises:
@@ -174,23 +174,7 @@ def _why_not(name: str) -> str:
     type=click.IntRange(1),
     help="How often each run is replayed, or with --only, each model asked.  [default: 1]",
 )
-@click.option(
-    "--model",
-    help='Another model, as `provider/model`; with --from also "recorded": its answers, until something differs.',
-)
-@options.api_base_option
-@options.system_prompt_option
-@click.option("--task", metavar="TEXT", help="Another task.")
-@options.set_option
-@options.max_iterations_option
-@options.repeatable(
-    "--tool-result",
-    "tool_results",
-    "NAME[:ARGUMENTS]=RESULT",
-    "What calls of this tool, with these arguments, answer instead: JSON, or else text.",
-    type=options.tool_result,
-)
-@click.option("--strategy", metavar="NAME", help="Another strategy, with its default settings.")
+@options.change_options
 @options.repeatable(
     "--on-missing",
     "on_missing",
@@ -200,7 +184,6 @@ def _why_not(name: str) -> str:
     type=options.policy,
     callback=options.paired,
 )
-@options.agent_option
 @options.read_only_option
 @click.option(
     "--min-grounded",
@@ -208,7 +191,6 @@ def _why_not(name: str) -> str:
     default=0.8,
     help="Below this part of recorded results nothing is concluded (exit 4); those from --tool-result do not count.",
 )
-@options.rebind_option
 @options.program_option
 @options.arg_option
 @options.sealed_option
@@ -271,7 +253,7 @@ def replay(  # noqa: PLR0913 - options
     from playhead.replay import load_recording
 
     store = open_store(trace_dir)
-    paths, arguments = chosen(store, runs, 0), _arguments(given)
+    paths, arguments = chosen(store, runs, 0), arguments_of(given)
     if only is not None or models:
         return _decide(paths, only, models, arguments | {"repeat": repeat or 1}, as_json=as_json)
     if at is not None and (len(paths) > 1 or "margin" in arguments):

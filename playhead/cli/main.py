@@ -40,7 +40,9 @@ GROUPS: Final = {
     ("Run again with frozen tools", "again"): {
         "reproduce": "Run a recording again with everything frozen, and compare.",
         "replay": "Run a recording again with something changed, and report what that did.",
+        "blame": "Find the part of a change that flipped a run's outcome.",
         "backtest": "Report where killswitches would have stopped recorded runs.",
+        "promote": "Write a pytest test from a run.",
     },
     ("Control running agents", "control"): {
         "kill": "Stop a running agent from another process.",
@@ -73,6 +75,8 @@ MODULES: Final = {name: module for (_, module), group in GROUPS.items() for name
     "sql": "querying",
     "report": "report",
     "view": "view",
+    "blame": "blame",
+    "promote": "blame",
 }
 """The module of each command."""
 HARMLESS: Final = frozenset(

@@ -406,3 +406,23 @@ run_id_option: Final = click.option("--run-id", help="The run's id, a new one by
 max_iterations_option: Final = click.option(
     "--max-iterations", type=click.IntRange(min=1), help="Turns at most; then a clean stop."
 )
+
+
+def change_options(function: Made) -> Made:
+    """Give a command the options of what a replay changes, and of what it needs for that."""
+    model = 'Another model, as `provider/model`; with --from also "recorded": its answers, until something differs.'
+    result = "What calls of this tool, with these arguments, answer instead: JSON, or else text."
+    for option in (
+        rebind_option,
+        agent_option,
+        click.option("--strategy", metavar="NAME", help="Another strategy, with its default settings."),
+        repeatable("--tool-result", "tool_results", "NAME[:ARGUMENTS]=RESULT", result, type=tool_result),
+        max_iterations_option,
+        set_option,
+        click.option("--task", metavar="TEXT", help="Another task."),
+        system_prompt_option,
+        api_base_option,
+        click.option("--model", help=model),
+    ):
+        function = option(function)
+    return function

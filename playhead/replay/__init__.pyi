@@ -1,5 +1,8 @@
 # The public names, each with its home: what a type checker sees, and what `__init__.py` loads when it is first used.
 
+from playhead.replay.blame import Blame as Blame
+from playhead.replay.blame import Part as Part
+from playhead.replay.blame import find_cause as find_cause
 from playhead.replay.corpus import Corpus as Corpus
 from playhead.replay.corpus import replay_corpus as replay_corpus
 from playhead.replay.decisions import Decision as Decision

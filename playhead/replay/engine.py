@@ -53,9 +53,6 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 
-Verdict = Literal["same", "changed", "inconclusive"]
-
-
 @dataclass(frozen=True)
 class ReplayResult:
     """The outcome of `replay`."""
@@ -84,7 +81,7 @@ class ReplayResult:
         return diff_recordings(self.original, self.recording)
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> Literal["same", "changed", "inconclusive"]:
         """`same` or `changed`, by output, calls, turns and strategy switches; `inconclusive` if the replay cannot tell.
 
         `changed` does not prove that the override is the cause: a live model may answer differently each time.

@@ -272,7 +272,7 @@ class ForkTool(ReplayTool):
         """Return the chosen answer, or enter the agent, frozen or live."""
         frozen = self._world.frozen
         if self.spec.kind != "agent" or frozen is None or context.child_owner not in frozen.recording.owners:
-            for event in [] if self._world.is_live else self._world.recorded.inside(context.child_owner):
+            for event in [] if self._world.is_live else self._world.recorded.inside[context.child_owner]:
                 context.session.bill(event)
             return await super().run(arguments, context)
         self._world.answers.decided(context.owner, context.call_id)

@@ -42,18 +42,16 @@ class FrozenWorld(World):
         """Owners that made a request after the end of the recording."""
         self._tools_from_code = tools_from_code
         self._facts = facts_of(recording)
-        self._calls = {
-            (name, call.iteration, call.started.position): call
-            for name, owner in recording.owners.items()
-            for call in owner.calls.values()
-        }
+        calls = ((name, call) for name, owner in recording.owners.items() for call in owner.calls.values())
+        self._calls = {(name, call.iteration, call.started.position): call for name, call in calls}
         asked = ((record.owner, record.event) for record in recording.records)
         self._approvals = {(name, each.call_id) for name, each in asked if isinstance(each, ApprovalRequested)}
         self.races = Races(recording)
-        self._inside: dict[str, list[EventBase]] = defaultdict(list)
+        self.inside: dict[str, list[EventBase]] = defaultdict(list)
+        """The spending and the fired killswitches inside each call that is served as a whole."""
         for name, scope in self.races.inside.items():
             events = (record.event for record in recording.owners[name].records)
-            self._inside[scope] += [
+            self.inside[scope] += [
                 each for each in events if isinstance(each, (LlmResponded, LlmFailed, KillswitchFired))
             ]
         self.hooks: dict[str, Hooks | None] = {}
@@ -92,7 +90,7 @@ class FrozenWorld(World):
     def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:
         """Return guards that repeat the recorded effects of this owner's killswitches."""
         recorded = self.recording.owners.get(session.owner)
-        return () if recorded is None else recorded_guards(session, recorded, self._inside)
+        return () if recorded is None else recorded_guards(session, recorded, self.inside)
 
     async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:
         """Return the next recorded answer to this question."""
@@ -131,10 +129,6 @@ class FrozenWorld(World):
     def enters(self, owner: str) -> bool:
         """Return whether an agent runs again; if not, it is served as a whole."""
         return owner in self.recording.owners and owner not in self.races.inside
-
-    def inside(self, scope: str) -> Sequence[EventBase]:
-        """Return the spending and the fired killswitches inside a call that is served as a whole."""
-        return self._inside.get(scope, ())
 
     def ended(self, owner: str, message: str) -> RecordingEndedError:
         """Return the error for an answer after the end of the recording."""
@@ -220,7 +214,7 @@ class FrozenTool:
         if self._world.enters(context.child_owner):
             return await self._enter(arguments, context)
         await checkpoint()  # so that calls which the kernel lets run beside each other are seen to
-        for event in self._world.inside(context.child_owner):
+        for event in self._world.inside[context.child_owner]:
             context.session.bill(event)
         return self.outcome(self.recorded(arguments, context), context)
 
@@ -262,15 +256,12 @@ class FrozenTool:
 def _recorded_error(failed: LlmFailed) -> PlayheadError:
     """Return the recorded failure as the error that it was: of the same name, as likely to pass, and as expensive."""
     name, message = failed.error.type, failed.error.message
-    known = getattr(errors, name, None)
-    if not (isinstance(known, type) and issubclass(known, PlayheadError) and _retryable(known) == failed.retryable):
+    known: Any = getattr(errors, name, None)
+    is_known = isinstance(known, type) and issubclass(known, PlayheadError)
+    if not is_known or (issubclass(known, ModelError) and known.retryable) != failed.retryable:
         name = name if name.isidentifier() else "ModelError"
         known = type(name, (ModelError,), {"retryable": failed.retryable})
     error: Any = known(message)
     error.retry_after_s = failed.retry_after_s
     error.usage, error.cost_usd = failed.usage, failed.cost_usd
     return error  # type: ignore[no-any-return]
-
-
-def _retryable(error: type[PlayheadError]) -> bool:
-    return issubclass(error, ModelError) and error.retryable

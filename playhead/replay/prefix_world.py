@@ -172,11 +172,9 @@ class PrefixWorld(FrozenWorld):
         """Whether the takeover has happened."""
         self._facts = facts_of(rebinding.restored_recording(prefix.whole))  # the approval of an open call stays valid
         self._agents: dict[str, _Agent] = {}
-        self._ends = {
-            (record.owner, key): None if record.seq == TOLD else record.seq
-            for record in prefix.recording.records
-            if (key := _end_of(record.event)) is not None
-        }
+        ends = ((record, _end_of(record.event)) for record in prefix.recording.records)
+        self.ends = {(record.owner, end): None if record.seq == TOLD else record.seq for record, end in ends if end}
+        """The answers to requests and calls, and the killswitches that prevented them, with their `seq`."""
 
     # --- the ports of the prefix --------------------------------------------------------------------------------------
 
@@ -262,14 +260,6 @@ class PrefixWorld(FrozenWorld):
         if recorded is not None and recorded.completed is not None:
             raise DivergedError(f"{owner} goes on, which had ended when {self.prefix.recording.run_id} was recorded")
 
-    def has_end(self, owner: str, *key: str | int) -> bool:
-        """Return whether the recording has the answer to an agent's request, or the killswitch that prevented it."""
-        return (owner, key) in self._ends
-
-    def is_over(self, owner: str) -> bool:
-        """Return whether an agent's whole prefix has recurred."""
-        return not self.follower.left[owner]
-
     def _hand_over(self) -> None:
         self.is_live = True
         root, run_id = self._agents["root"].session, self.prefix.recording.run_id
@@ -323,7 +313,7 @@ class PrefixWorld(FrozenWorld):
 
     def note(self, session: Session, key: tuple[Any, ...], **served: Any) -> None:  # noqa: ANN401 - of `ReplayServed`
         """Record that an answer was served."""
-        session.emit(e.ReplayServed(source_seq=self._ends.get((session.owner, key)), **served))
+        session.emit(e.ReplayServed(source_seq=self.ends.get((session.owner, key)), **served))
 
 
 class PrefixGate(Guard):
@@ -337,7 +327,7 @@ class PrefixGate(Guard):
 
     async def measure(self, session: Session, request: Request) -> None:
         """Wait before a request that has no recorded answer."""
-        if not self._world.has_end(session.owner, "request", request.number, request.attempt):
+        if (session.owner, ("request", request.number, request.attempt)) not in self._world.ends:
             await self._world.take_over(session.owner)
             for guard in session.gate.guards:
                 await guard.measure(session, request)
@@ -406,7 +396,7 @@ class PrefixHooks(RecordedHooks):
         return await super().ask(session, phase, timing, state, error)
 
     async def _is_over(self, session: Session) -> bool:
-        over = self._world.is_over(session.owner)
+        over = not self._world.follower.left[session.owner]
         if over and self.live is not None:
             await self._world.take_over(session.owner, ended=True)
         return over

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from playhead.replay.recording import Recording
     from playhead.replay.reproduction import Reproduction
 
-MARKER: Final = "playhead(path): the recording that the fixture playhead_run runs again; relative to the test's folder, or to the root"
 SHOWN: Final = 5
 """Divergences that a failure shows. The first one is the cause."""
 
@@ -39,7 +38,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the marker."""
-    config.addinivalue_line("markers", MARKER)
+    what = "the recording that the fixture playhead_run runs again; relative to the test's folder, or to the root"
+    config.addinivalue_line("markers", f"playhead(path): {what}")
 
 
 @pytest.hookimpl(wrapper=True)

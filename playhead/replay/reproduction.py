@@ -41,9 +41,6 @@ if TYPE_CHECKING:
     from playhead.trace.recorder import OnRecord
     from playhead.trace.types import Content, SourceInfo, SourceKind
 
-STOPPED: Final = "replay_stopped"
-"""Reason codes of a stopped replay."""
-
 
 Change = Literal["code", "value", "added", "removed", "unknown"]
 _SENTENCES: Final[dict[Change, str]] = {
@@ -131,7 +128,7 @@ async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = 
     require_own(recording, "there is nothing that could do again, event by event, what it did")
     strategy_of(recording.header.agent)  # raises if the strategy is not registered
     ending = recording.ending
-    stopped = ending is not None and ending.terminated_by in (STOPPED, "cancelled")
+    stopped = ending is not None and ending.terminated_by in ("replay_stopped", "cancelled")
     known = replace(recording, records=tuple(without_end(recording))) if stopped else recording
     world = FrozenWorld(known, tools_from_code=agent is not None)
     follower = _Reproduced(world)
