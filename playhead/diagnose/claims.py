@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from playhead.diagnose.debrief_calls import CallFacts
-    from playhead.trace.types import ToolSpec
+    from playhead.trace.types import Rationale, ToolSpec
 
 _TEXT: Final = 20_000
 """The maximum number of characters of an answer that are read."""
@@ -159,13 +159,13 @@ class Ledger:
         return (f"no call of {' or '.join(tools[:3])} succeeded" if tools else "no call that succeeded does that"), ()
 
 
-def named_otherwise(reason: str, args: object) -> str:
+def named_otherwise(reason: Rationale | None, args: object) -> str:
     """Return what a stated reason names where its call has something else of that form; empty for nothing.
 
     It has to name exactly one of a form that the call has too, and none of those that the call has.
     """
     given = _by_form(as_text(args))
-    named = _by_form(own_words(reason)).items()
+    named = _by_form(own_words(reason.why if reason else "")).items()
     return ", ".join(
         min(said) for form, said in named if len(said) == 1 and form in given and said.isdisjoint(given[form])
     )

@@ -41,7 +41,7 @@ class CallFacts:
     """The stages of its repair."""
     end: ToolCallCompleted | None = None
     unseen: tuple[str, ...] = ()
-    """Numbers among its arguments that the run was not shown before, if it may have side effects."""
+    """Numbers and e-mail addresses among its arguments that the run was not shown before, if it may have side effects."""
     otherwise: str = ""
     """What its stated reason names in place of an argument, if it may have side effects."""
 

@@ -10,7 +10,7 @@ from playhead.diagnose.arithmetic import Operands
 from playhead.diagnose.claims import Ledger, named_otherwise
 from playhead.diagnose.debrief_calls import CallFacts
 from playhead.diagnose.deeds import own_words
-from playhead.diagnose.numbers import SeenNumbers, argument_figures, figures_of
+from playhead.diagnose.numbers import ADDRESS, SeenNumbers, argument_figures, figures_of
 from playhead.diagnose.parts import content_text, short
 from playhead.trace import events as e
 from playhead.trace.types import ToolSpec
@@ -117,8 +117,9 @@ class RunFacts:
         spec = agent.tools.get(event.tool) or ToolSpec(name=event.tool)
         expected = agent.asked_for_reasons and spec.kind != "meta" and event.source != "tool"
         call = CallFacts(record, event, spec, expected, self._writes, agent.repaired[event.call_id])
-        if event.tool in agent.tools and spec.kind == "function" and not spec.read_only:
-            self._examine(call, len(agent.calls))
+        may_write = event.tool in agent.tools and spec.kind == "function" and not spec.read_only
+        if may_write and len(agent.calls) < _EXAMINED:
+            self._examine(call)
         agent.calls.append(call)
         agent.by_id[event.call_id] = call
         if spec.kind != "meta":
@@ -127,13 +128,13 @@ class RunFacts:
         if spec.kind == "function":
             self._ledger.start(call)
 
-    def _examine(self, call: CallFacts, number: int) -> None:
+    def _examine(self, call: CallFacts) -> None:
         """Compare the arguments of a call that may have side effects with what the run was shown before."""
-        if number < _EXAMINED:
-            figures = list(argument_figures(call.event.args))
-            call.unseen = tuple(each.written for each in self._operands.unexplained(figures, self.numbers))
-            reason = call.event.rationale.why if call.event.rationale else ""
-            call.otherwise = named_otherwise(reason, call.event.args)
+        args = call.event.args
+        numbers = self._operands.unexplained(list(argument_figures(args)), self.numbers)
+        addresses = [each for each in ADDRESS.findall(as_text(args).lower()) if each not in self.numbers.addresses]
+        call.unseen = (*(each.written for each in numbers), *addresses)
+        call.otherwise = named_otherwise(call.event.rationale, args)
 
     def _complete(self, call: CallFacts, event: e.ToolCallCompleted) -> None:
         call.end = event

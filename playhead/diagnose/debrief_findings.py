@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose.debrief_model import Finding
-from playhead.diagnose.debrief_rules import GRAVITY
+from playhead.diagnose.debrief_rules import GRAVITY, MOST
 from playhead.diagnose.parts import Placed, at, short
 from playhead.diagnose.summaries import summarise
 from playhead.trace import events as e
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     Found = tuple[Severity, str, str, str, Sequence[int]]
     """The severity, the label, what happened, the message, and the events."""
 
-_WHAT: Final = 240
-_PLACES: Final = 100
-"""The maximum number of events of a finding."""
 _REFUSALS: Final = {"reviews": "review failed", "answers": "critic not satisfied"}
 """What an entry of the debrief whose verdict is no is called, by its section."""
 _STEERED: Final[dict[str, tuple[Severity, str]]] = {
@@ -78,7 +75,7 @@ def _merged(found: Iterable[Found], places: dict[int, Placed]) -> Iterator[Findi
             what=what,
             text=alike[0][3],
             count=sum(len(each[4]) if each[1] == "failure" else 1 for each in alike if each[1:3] == (label, what)),
-            places=tuple(places[seq] for seq in seqs[:_PLACES]),
+            places=tuple(places[seq] for seq in seqs[:MOST]),
         )
 
 
@@ -93,7 +90,8 @@ def _steered(entries: Iterable[Entry]) -> Iterator[Found]:
         refused = _REFUSALS.get(each.section, "") if each.ok is False else ""
         severity, label = _STEERED.get(each.kind, ("warning", refused))
         if label:
-            what, _, text = each.what.partition(": ")
+            is_told = each.kind in {"killswitch-fired", "nudge-issued"}  # and its text may be the message of a failure
+            what, _, text = each.what.partition(": ") if is_told else (short(each.what), "", "")
             yield severity, label, what, text, [each.seq]
 
 
@@ -106,10 +104,11 @@ def _unseen(records: Iterable[Record]) -> Iterator[Found]:
         elif isinstance(event, e.ReplayDiverged):
             label = "left the recording"
         if label:
-            yield "warning", label, short(summarise(event), _WHAT), getattr(event, "error", None) or "", [record.seq]
+            yield "warning", label, short(summarise(event)), getattr(event, "error", None) or "", [record.seq]
 
 
 def _ending(recording: Recording, ended: Termination) -> Found:
     """Return how a run ended that has no answer, with the model's last answer before."""
     last = [each.seq for each in recording.root.records if isinstance(each.event, (e.LlmResponded, e.LlmFailed))]
-    return "high", "ending", ended.by, ended.error or ended.because or ended.meaning, [*last[-1:], ended.seq]
+    seqs = [*(() if ended.error or ended.because else last[-1:]), ended.seq]
+    return "high", "ending", ended.by, ended.error or ended.because or ended.meaning, seqs

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Found = tuple[Severity, str, tuple[int | None, ...]]
 """The severity, the unsupported statement, and the relevant events."""
 MOST: Final = 100
-"""The maximum number of events of a flag."""
+"""The maximum number of events of a flag, or of a finding."""
 
 
 def repeated_after_success(agent: AgentFacts) -> Iterator[Found]:
@@ -46,14 +46,14 @@ def repeated_after_success(agent: AgentFacts) -> Iterator[Found]:
 def empty_result(agent: AgentFacts) -> Iterator[Found]:
     """Reads found nothing."""
     if calls := [call for call in agent.real_calls if call.spec.read_only and call.found_nothing]:
-        yield "info", f"{calls[0].named} found nothing{_others(calls)}", tuple(call.record.seq for call in calls[:MOST])
+        yield "info", f"{calls[0].named} found nothing", tuple(call.record.seq for call in calls[:MOST])
 
 
 def unseen_argument(agent: AgentFacts) -> Iterator[Found]:
-    """Calls that may have side effects have a number that nothing before them holds."""
+    """Calls that may have side effects have a number or an e-mail address that nothing before them holds."""
     if calls := [call for call in agent.real_calls if call.unseen]:
         numbers = short(", ".join(calls[0].unseen), 80)
-        text = f"{calls[0].named} has {numbers}, which neither the task nor a result holds before{_others(calls)}"
+        text = f"{calls[0].named} has {numbers}, which neither the task nor a result holds before"
         yield "warning", text, tuple(call.record.seq for call in calls[:MOST])
 
 
@@ -79,7 +79,7 @@ def ungrounded_numbers(agent: AgentFacts) -> Iterator[Found]:
 
 def unsupported_claim(agent: AgentFacts) -> Iterator[Found]:
     """The answer claims an action that no successful call can have done."""
-    for sentence, (why, seqs) in agent.unsupported[:12]:
+    for sentence, (why, seqs) in dict(agent.unsupported[11::-1]).items():  # of a sentence with several, the first one
         text = f'the answer says "{short(" ".join(sentence.split()), 120)}"; {short(why, 200)}'
         yield "high", text, (agent.answer_seq, *seqs)
 
@@ -117,10 +117,6 @@ def _is_needless(before: CallFacts, call: CallFacts) -> bool:
     return call.event.rationale is None or (
         before.event.rationale is not None and call.event.rationale.why == before.event.rationale.why
     )
-
-
-def _others(calls: list[CallFacts]) -> str:
-    return f"; so it is with {counted(len(calls) - 1, 'other call')}" if len(calls) > 1 else ""
 
 
 def _result(call: CallFacts) -> str:

@@ -41,6 +41,8 @@ _NO_FIGURE: Final = re.compile(
     re.IGNORECASE | re.MULTILINE | re.DOTALL,
 )
 """Digits that are not figures."""
+ADDRESS: Final = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-][\w.-]{0,200}\w")
+"""An e-mail address, in lower case."""
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _INSIDE_A_NAME: Final = re.compile(r"[^\W\d_]-?$|_$")
 _CURRENCY: Final = re.compile(r"(?:[$€£¥]|\b(?:eur|usd|gbp|chf)|\brs\.?)\s?$", re.IGNORECASE)
@@ -82,12 +84,16 @@ class SeenNumbers:
     def __init__(self) -> None:
         self.full = False
         """Whether there were too many numbers to remember, so that none can be checked."""
+        self.addresses: set[str] = set()
+        """The e-mail addresses beside them."""
         self._seen: set[Decimal] = set()
         self._sorted: list[Decimal] = []
         """The numbers in sorted order, updated on demand."""
 
     def add(self, text: str) -> None:
         """Add every number in a text."""
+        if "@" in text:
+            self.addresses.update(ADDRESS.findall(text.lower()))
         if self.full:
             return
         for match in _TOKEN.finditer(text):

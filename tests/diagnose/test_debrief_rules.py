@@ -132,12 +132,14 @@ SPEAKS: dict[str, tuple[Script, str, str]] = {
         .call(arguments={"q": "Zed"}, result={"q": "Zed", "rows": [], "total": 0})
         .call(arguments=SAME, result="[]"),
         "info",
-        'read(q="Zed") found nothing; so it is with 1 other call',
+        'read(q="Zed") found nothing',
     ),
     "unseen-argument: a number": (
-        run().asked("Refund order 107.").call("write", {"order": 107, "amount": 701, "days": 3}),
+        run()
+        .asked("Refund order 107 of a@x.example.")
+        .call("write", {"order": 107, "amount": 701, "days": 3, "to": "B@x.example"}),
         "warning",
-        "write(order=107, amount=701, days=3) has 701, which neither the task nor a result holds before",
+        'write(order=107, amount=701, days=3, to="B@x.example") has 701, b@x.example, which neither the task nor a result holds before',
     ),
     "reason-names-another: order and amount": (
         run().call(result="jo-2: 114").call("write", {"order": "jo-2", "amount": 114}, why="Refund 107 for mira-1."),
