@@ -1,17 +1,15 @@
-// Going about in the page: links to events, keys, search, light and dark.
+// Going about in the page: links to events, keys and search.
 
 class Reader {
   constructor() {
-    addEventListener("hashchange", () => this.followHash());
+    addEventListener("hashchange", () => this.go(location.hash.slice(1)));
     addEventListener("keydown", (event) => this.key(event));
-    addEventListener("scroll", () => this.follow(), { passive: true });
     byId("search").addEventListener("input", () => this.search());
     byId("search").form.addEventListener("submit", (event) => {
       event.preventDefault();
-      this.nextHit(1);
+      this.nextHit();
     });
     byId("all").addEventListener("click", () => this.showAll());
-    listenToButtons();
   }
 
   /** Read this: `places` has the cards by id, `events` the events by id, and `rows` the rows of the waterfall by card. */
@@ -21,14 +19,10 @@ class Reader {
     for (const long of document.querySelectorAll(".clamp")) long.addEventListener("click", () => long.classList.toggle("open"));
     if (byId("search").value) this.search();
     if (this.places.has(before)) this.mark(this.places.get(before));
-    else this.followHash();
+    else this.go(location.hash.slice(1));
   }
 
   // --- going to an event ---------------------------------------------------------------------------------------------
-
-  followHash() {
-    this.go(location.hash.slice(1));
-  }
 
   go(id) {
     const card = this.places.get(id);
@@ -48,19 +42,6 @@ class Reader {
     this.current = card;
     card.dispatchEvent(new Event("pointerenter")); // which offers its fields
     reveal(row);
-  }
-
-  /** Show in the waterfall what is being read, once the page has come to rest. */
-  follow() {
-    clearTimeout(this.following);
-    this.following = setTimeout(() => {
-      const at = [0.3, 0.4, 0.5].map((part) => document.elementFromPoint(innerWidth * 0.7, innerHeight * part));
-      const row = at.map((element) => this.rows.get(element?.closest(".card"))).find(Boolean);
-      this.seen?.classList.remove("seen");
-      row?.classList.add("seen");
-      this.seen = row;
-      reveal(row);
-    }, 100);
   }
 
   cards() {
@@ -95,19 +76,14 @@ class Reader {
       this.search();
       search.blur();
     }
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select, textarea") || byId("keys").open) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select, textarea")) return;
     const action = {
       j: () => this.move(1),
       k: () => this.move(-1),
       f: () => this.nextFinding(),
-      n: () => this.nextHit(1),
-      N: () => this.nextHit(-1),
+      n: () => this.nextHit(),
       a: () => this.showAll(),
-      t: switchTheme,
-      g: () => scrollTo(0, 0),
-      G: () => scrollTo(0, document.documentElement.scrollHeight),
       "/": () => search.select(),
-      "?": () => byId("keys").showModal(),
     }[event.key];
     if (!action) return;
     event.preventDefault();
@@ -123,7 +99,6 @@ class Reader {
     const cards = new Set(this.hits.map((id) => this.places.get(id)));
     for (const [card, row] of this.rows) row.classList.toggle("dim", words !== "" && !cards.has(card));
     byId("found").textContent = words ? plural(this.hits.length, "event") : "/";
-    paint(words, [...cards].slice(0, 300));
   }
 
   textOf(id) {
@@ -134,9 +109,9 @@ class Reader {
     return this.texts.get(id);
   }
 
-  nextHit(by) {
+  nextHit() {
     if (this.hits.length === 0) return;
-    this.hit = (this.hit + by + this.hits.length) % this.hits.length;
+    this.hit = (this.hit + 1) % this.hits.length;
     byId("found").textContent = `${this.hit + 1} of ${this.hits.length}`;
     this.go(this.hits[this.hit]);
   }
@@ -150,49 +125,6 @@ function reveal(row) {
   if (top < 100 || top > pane.clientHeight - 60) pane.scrollTop = row.offsetTop - pane.clientHeight / 2;
 }
 
-/** Paint where the words stand. */
-function paint(words, cards) {
-  if (!globalThis.CSS?.highlights) return;
-  const ranges = [];
-  for (const card of words ? cards : []) {
-    const walker = document.createTreeWalker(card, NodeFilter.SHOW_TEXT);
-    while (walker.nextNode()) {
-      const place = walker.currentNode.data.toLowerCase().indexOf(words);
-      if (place < 0 || place + words.length > walker.currentNode.length) continue;
-      const range = new Range();
-      range.setStart(walker.currentNode, place);
-      range.setEnd(walker.currentNode, place + words.length);
-      ranges.push(range);
-    }
-  }
-  CSS.highlights.set("found", new Highlight(...ranges));
-}
-
-function listenToButtons() {
-  byId("help").addEventListener("click", () => byId("keys").showModal());
-  byId("theme").addEventListener("click", switchTheme);
-}
-
 function byId(id) {
   return document.getElementById(id);
 }
-
-// --- light and dark ----------------------------------------------------------------------------------------------------
-
-function switchTheme() {
-  const { dataset } = document.documentElement;
-  const isDark = dataset.theme ? dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  dataset.theme = keep(isDark ? "light" : "dark");
-}
-
-/** Keep a theme, if one is given, and return the kept one. */
-function keep(theme) {
-  try {
-    if (theme) localStorage.setItem("playhead-theme", theme);
-    return localStorage.getItem("playhead-theme") ?? "";
-  } catch {
-    return theme ?? ""; // a page from disk may not be allowed to keep anything
-  }
-}
-
-document.documentElement.dataset.theme = keep();

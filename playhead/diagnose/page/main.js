@@ -11,5 +11,5 @@ live(() => {
   byId("started").textContent = moment(run.started_us);
   reader ??= new Reader();
   reader.show(thread.element, thread.places, new Map(run.events.map((event) => [`e${event.seq}`, event])), waterfall.rows);
-  byId("charts").append(...charts(run, (id) => reader.go(id)));
+  byId("charts").append(...charts(run));
 });

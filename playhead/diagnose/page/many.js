@@ -8,7 +8,6 @@ const NUMBERS = {
   cost_usd: { title: "cost", text: (run) => atLeast(run.cost_usd, run.cost_unknown, money), format: money },
 };
 const LAYERS = ["good", "", "model", "flag", "fail"]; // of the dots, the last one on top
-const [FEW, WIDE] = [5, 20]; // so many runs, with one of so many times the median, take a logarithmic axis
 const isServed = "served" in document.body.dataset;
 const state = { sort: "started_us", down: true, endings: new Set(), chosen: new Set(), current: null };
 const kept = history.state; // of this entry, when the reader comes back to it
@@ -127,38 +126,20 @@ function charts(shown) {
 function dots(name, points) {
   const { title, format } = NUMBERS[name];
   const most = Math.max(...points.map((run) => run[name])) || 1;
-  const [least, middle, high] = [0, 0.5, 0.95].map((share) => quantile(points, name, share));
-  const isWide = points.length >= FEW && most > WIDE * middle && least > 0;
-  const part = (value) => (isWide ? Math.log(Math.max(value, least) / least + 0.1) / Math.log(most / least + 0.1) : value / most);
+  const [middle, high] = [0.5, 0.95].map((share) => quantile(points, name, share));
   const x = (place) => ((place + 0.5) / points.length) * 1000;
-  const y = (value) => 100 - part(value) * 96;
+  const y = (value) => 100 - Math.sqrt(value / most) * 96; // one run of many times the median leaves the others apart
   const plain = `median ${format(middle)} · most ${format(most)}`;
-  const value = h("output", {}, plain);
   const tones = Map.groupBy(points.entries(), ([, run]) => TONES[run.ending] ?? "");
   const path = (tone, some) => svg("path", { "data-tone": tone, d: some.map(([place, run]) => `M${x(place).toFixed(1)} ${y(run[name]).toFixed(1)}h0`).join("") });
   const level = (at, kind) => svg("line", { class: kind, x1: 0, x2: 1000, y1: y(at), y2: y(at) });
-  const cursor = svg("path", { class: "cursor" });
   const drawing = svg(
     "svg",
     { viewBox: "0 0 1000 100", preserveAspectRatio: "none", role: "img", class: points.length > 600 ? "fine" : "" },
     svg("title", {}, `${title} of each run: ${plain}, 95 % are at or below ${format(high)}`),
-    svg("line", { x1: 0, x2: 1000, y1: 100, y2: 100 }), level(middle, "middle"), level(high, "high"), LAYERS.filter((tone) => tones.has(tone)).map((tone) => path(tone, tones.get(tone))), cursor,
+    svg("line", { x1: 0, x2: 1000, y1: 100, y2: 100 }), level(middle, "middle"), level(high, "high"), LAYERS.filter((tone) => tones.has(tone)).map((tone) => path(tone, tones.get(tone))),
   );
-  const nearest = (event) => {
-    const box = drawing.getBoundingClientRect();
-    return Math.min(Math.max(Math.floor(((event.clientX - box.x) / box.width) * points.length), 0), points.length - 1);
-  };
-  drawing.addEventListener("pointermove", (event) => {
-    const place = nearest(event);
-    cursor.setAttribute("d", `M${x(place)} ${y(points[place][name])}h0`);
-    value.textContent = `${format(points[place][name])} · ${(points[place].task ?? "").slice(0, 40)}`;
-  });
-  drawing.addEventListener("pointerleave", () => {
-    cursor.removeAttribute("d");
-    value.textContent = plain;
-  });
-  drawing.addEventListener("click", (event) => mark(points[nearest(event)].run_id));
-  return h("figure", { class: "chart dots" }, h("figcaption", {}, isWide ? `${title}, logarithmic` : title, value), drawing);
+  return h("figure", { class: "chart dots" }, h("figcaption", {}, `${title}, square roots`, h("output", {}, plain)), drawing);
 }
 
 /** Put the interval of each effect beside its row: where no change lies in it, it shows none. */
@@ -241,18 +222,13 @@ function listen() {
   const search = byId("search");
   search.addEventListener("input", () => draw());
   search.form.addEventListener("submit", (event) => event.preventDefault());
-  listenToButtons();
   const actions = {
     j: () => move(1),
     k: () => move(-1),
     Enter: () => document.querySelector("tr.current a")?.click(),
     x: () => document.querySelector("tr.current input")?.click(),
     c: () => byId("compare").hidden || byId("compare").click(),
-    t: switchTheme,
-    g: () => scrollTo(0, 0),
-    G: () => scrollTo(0, document.documentElement.scrollHeight),
     "/": () => search.select(),
-    "?": () => byId("keys").showModal(),
   };
   addEventListener("keydown", (event) => {
     if (event.key === "Escape" && event.target === search) {
@@ -260,7 +236,7 @@ function listen() {
       search.blur();
       draw();
     }
-    const isElsewhere = event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input:not([type=checkbox]), button, a, summary") || byId("keys").open;
+    const isElsewhere = event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input:not([type=checkbox]), button, a, summary");
     if (isElsewhere || !Object.hasOwn(actions, event.key)) return;
     event.preventDefault();
     actions[event.key]();

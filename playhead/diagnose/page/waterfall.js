@@ -1,7 +1,6 @@
 // The waterfall: a row for each call, with its bar where it was in the time of the run; the index of the thread.
 
 const LINE = 240; // characters of arguments, and of a result, in a row
-const UNEVEN = 0.5; // of the time of the run in which nothing begins or ends: from there on, bars are not to scale
 
 class Waterfall {
   constructor(run, thread) {
@@ -25,7 +24,7 @@ class Waterfall {
     const { duration } = this.run;
     const times = [...new Set([0, ...calls.flatMap((call) => [call.at, call.at + (call.took ?? 0)]), duration])].sort((a, b) => a - b);
     const gaps = times.map((time, place) => time - (times[place - 1] ?? 0));
-    this.isEven = gaps.every((gap) => gap <= UNEVEN * duration);
+    this.isEven = gaps.every((gap) => gap <= duration / 2);
     let sum = 0;
     const sums = gaps.map((gap) => (sum += this.isEven ? gap : Math.sqrt(gap)));
     this.places = new Map(times.map((time, place) => [time, sums[place] / sum]));
