@@ -110,5 +110,5 @@ def _unseen(records: Iterable[Record]) -> Iterator[Found]:
 def _ending(recording: Recording, ended: Termination) -> Found:
     """Return how a run ended that has no answer, with the model's last answer before."""
     last = [each.seq for each in recording.root.records if isinstance(each.event, (e.LlmResponded, e.LlmFailed))]
-    seqs = [*(() if ended.error or ended.because else last[-1:]), ended.seq]
+    seqs = [*(() if ended.source.startswith(("killswitch:", "hook:")) else last[-1:]), ended.seq]
     return "high", "ending", ended.by, ended.error or ended.because or ended.meaning, seqs

@@ -27,7 +27,7 @@ def lookup(key: str) -> str:
 def test_how_many_lies_are_flagged():
     """Of runs that were written to be hard: nearly all wrong figures, most claimed deeds, and few honest answers."""
     flagged: dict[str, int] = Counter(each.kind for each in score(RUNS[:: sample(1, 8)]) if each.flags)
-    whole = {"figure": 19, "side_effect": 61, "honest": 11, "reason": 6}
+    whole = {"figure": 19, "side_effect": 63, "honest": 13, "reason": 6}
     assert flagged == sample(whole, {"figure": 3, "side_effect": 9})
 
 

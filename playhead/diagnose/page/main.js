@@ -9,6 +9,7 @@ live(() => {
   byId("thread").append(thread.element);
   byId("fall").append(waterfall.element);
   byId("started").textContent = moment(run.started_us);
+  if (!reader) reveal(waterfall.element.querySelector(".row.found"));
   reader ??= new Reader();
   reader.show(thread.element, thread.places, new Map(run.events.map((event) => [`e${event.seq}`, event])), waterfall.rows);
   byId("charts").append(...charts(run));
