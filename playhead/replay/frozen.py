@@ -51,9 +51,8 @@ class FrozenWorld(World):
         """The spending and the fired killswitches inside each call that is served as a whole."""
         for name, scope in self.races.inside.items():
             events = (record.event for record in recording.owners[name].records)
-            self.inside[scope] += [
-                each for each in events if isinstance(each, (LlmResponded, LlmFailed, KillswitchFired))
-            ]
+            spent = (LlmResponded, LlmFailed, KillswitchFired)
+            self.inside[scope] += [each for each in events if isinstance(each, spent)]
         self.hooks: dict[str, Hooks | None] = {}
         """The hooks of the code, by owner; they are not called."""
         self.sources: dict[str, tuple[SourceInfo, ...]] = {}

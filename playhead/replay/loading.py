@@ -111,9 +111,7 @@ def require_no_program(recording: Recording) -> None:
     header = recording.header.agent
     if header.strategy == "program":
         name = header.strategy_settings.get("function")
-        raise NotReplayableError(
-            f"{recording.run_id} is a run of the program {name}: pass it, program= (--program {name})"
-        )
+        raise NotReplayableError(f"{recording.run_id} is a run of the program {name}: pass program= (--program {name})")
 
 
 def require_replayable(recording: Recording) -> None:

@@ -114,12 +114,8 @@ class Matcher:
 
     def same(self, asked: Call, place: Place) -> list[Call]:
         """Return every recorded call of the same owner, tool and arguments, served or not; for messages."""
-        return [
-            call
-            for source in place.sources
-            for call in self._alike[source, asked.started.tool, asked.started.args_hash]
-            if _looks_same(call, asked)
-        ]
+        found = (self._alike[source, asked.started.tool, asked.started.args_hash] for source in place.sources)
+        return [call for calls in found for call in calls if _looks_same(call, asked)]
 
     def _take(self, call: Call) -> Call:
         self._taken.add(call.seq)

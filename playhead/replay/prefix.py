@@ -91,11 +91,8 @@ def prefix_of(recording: Recording) -> Prefix:
 def answered_part(whole: Recording, lines: dict[int, int]) -> Prefix:
     """Return the prefix of a recording that ends where the run becomes live."""
     races = Races(whole)
-    answered = {
-        (name, each.requested.request, each.requested.attempt): each.outcome is not None
-        for name, owner in whole.owners.items()
-        for each in owner.exchanges
-    }
+    asked = ((name, each.requested, each.outcome) for name, owner in whole.owners.items() for each in owner.exchanges)
+    answered = {(name, each.request, each.attempt): outcome is not None for name, each, outcome in asked}
     calls = {
         (name, call_id): call
         for name, owner in whole.owners.items()
@@ -156,11 +153,8 @@ def without_end(recording: Recording) -> Iterator[Record]:
     unfinished = _unfinished(recording) - inside_bodies(recording).keys()
     entered = ((parent_of(name), entering(recording, name)) for name in unfinished)
     cut_off = {(name, call.started.call_id) for name, call in entered if call is not None}
-    kept = [
-        record
-        for record in recording.records
-        if record.owner not in unfinished or not (is_ending(record) or _ended_call(record) in cut_off)
-    ]
+    ends = {each.seq for each in recording.records if is_ending(each) or _ended_call(each) in cut_off}
+    kept = [each for each in recording.records if each.owner not in unfinished or each.seq not in ends]
     last = {record.owner: record.seq for record in kept if record.kind not in WITHOUT_ANSWER}
     for record in kept:
         if record.owner in unfinished and record.seq > last.get(record.owner, -1):

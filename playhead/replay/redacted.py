@@ -83,10 +83,8 @@ class Rebinding:
         """Return the recorded answers of models, tools, facts and hooks with the placeholders replaced."""
         if not self.values:
             return recording
-        records = (
-            each._replace(event=self.restored_model(each.event)) if isinstance(each.event, ANSWERS) else each
-            for each in recording.records
-        )
+        made = ((each, isinstance(each.event, ANSWERS)) for each in recording.records)
+        records = (each._replace(event=self.restored_model(each.event)) if served else each for each, served in made)
         return replace(recording, records=tuple(records))
 
 

@@ -289,9 +289,8 @@ class Races:
         """The agents that are compared in part, each with the last `seq` to compare."""
         fired = _racing(recording) if recording.counts().get("killswitch-fired") else {}
         calls = {name: entering(recording, name) for name in fired}
-        whole = {
-            name for name, call in calls.items() if call and call.completed and call.completed.ended != "cancelled"
-        }
+        done = {name: call.completed for name, call in calls.items() if call is not None}
+        whole = {name for name, completed in done.items() if completed and completed.ended != "cancelled"}
         for owner in recording.owners if fired else ():
             scope = next((each for each in lineage(owner) if each in whole or each == self.inside.get(owner)), None)
             if scope is not None:
@@ -318,9 +317,8 @@ def _racing(recording: Recording) -> dict[str, int]:
                 racing |= {ends for ends in fired if is_within(owner, ends)}
             case e.KillswitchFired(at=at) if at != "phase":
                 ends, outside = event.ends or owner, at == "outside"
-                several = [
-                    min(calls.values()) for name, calls in running.items() if len(calls) > 1 and is_within(name, ends)
-                ]
+                below = (calls for name, calls in running.items() if is_within(name, ends))
+                several = [min(calls.values()) for calls in below if len(calls) > 1]
                 fired.setdefault(ends, min(several) - 1 if several else record.seq - outside)
                 if outside:
                     racing |= {each for each in fired if is_within(ends, each)}
