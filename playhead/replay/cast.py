@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -30,6 +29,17 @@ if TYPE_CHECKING:
 
 NO_ADAPTER: Final = ("scripted",)
 """Providers of models that were objects in a program and cannot be recreated from a name."""
+
+
+async def check_models(models: Iterable[Model]) -> None:
+    """Let the adapters check their models before anything is sent. Model objects of a program are not checked.
+
+    Raises:
+        MissingApiKeyError, UnknownModelError, MissingDependencyError: a model cannot be used at all.
+    """
+    for model in models:
+        if isinstance(model, Checked):
+            await model.check()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,24 +86,11 @@ class Cast:
         self._api_base = api_base
         self._own_base = api_base if providers <= {provider_of(self.root_header.model)} else None
         """The address of the root's recorded model."""
-        self._recorded = cache(self._recreated)
-        self._substitutes: dict[str, Model] = {}
-        if overrides.model is not None:
-            names = (recording.header.agent.model, self.root_header.model)
-            self._substitutes = dict.fromkeys(names, self._made(overrides.model))
-        self._own = {name: self._made(each.model) for name, each in overrides.agents.items() if each.model is not None}
-        self.root_model = self._model_of(self.root_header, None if agent is None else agent.model)
-        self._of_agents = tuple((each.header.name, self._model_below(each)) for each in self.below)
-
-    async def check(self) -> None:
-        """Let the adapters check their models before anything is sent. Model objects of a program are not checked.
-
-        Raises:
-            MissingApiKeyError, UnknownModelError, MissingDependencyError: a model cannot be used at all.
-        """
-        for model in self.models():
-            if isinstance(model, Checked):
-                await model.check()
+        self._of_root = {recording.header.agent.model, self.root_header.model}
+        self._resolved = cache(resolve_model)
+        own = Below(self.root_header, None if agent is None else agent.model)
+        self.root_model = self._model_of(own, overrides)
+        self._of_agents = tuple((each.header.name, self._model_of(each, self._changes(each))) for each in self.below)
 
     def root(self, *, has_tools: bool) -> AgentHeader:
         """Return the root agent's header."""
@@ -101,8 +98,8 @@ class Cast:
 
     def agent(self, each: Below, *, has_tools: bool) -> tuple[AgentHeader, Model]:
         """Return the header and the model of a sub-agent."""
-        model = self._model_below(each)
-        changes = self._overrides.agents.get(each.header.name, AgentOverrides())
+        changes = self._changes(each)
+        model = self._model_of(each, changes)
         return changed_header(each.header, changes, model, has_tools=has_tools), model
 
     def header_of(self, name: str | None) -> AgentHeader:
@@ -131,45 +128,40 @@ class Cast:
             if model != root:
                 yield f"the agent {name} is answered by {model}, live, not by {root}"
 
-    def _model_below(self, each: Below) -> Model:
-        own = self._own.get(each.header.name)
-        return self._model_of(each.header, each.model) if own is None else own
+    def _changes(self, each: Below) -> AgentOverrides:
+        return self._overrides.agents.get(each.header.name, AgentOverrides())
 
-    def _model_of(self, header: AgentHeader, given: Model | None) -> Model:
+    def _model_of(self, agent: Below, changes: AgentOverrides) -> Model:
         """Return the live model of an agent: its override, the code's own object, or an adapter.
 
         Prompts for a model that was served elsewhere are never sent to the provider's usual address.
         """
-        name = header.model
-        if name in self._substitutes:
-            return self._substitutes[name]
-        if given is not None:
-            return given
-        model = self._recorded(name)
-        if header.address is not None and address_of(model) is None:
+        name, address = agent.header.model, agent.header.address
+        from_root = self._overrides.model if name in self._of_root else None
+        chosen = next((each for each in (changes.model, from_root, agent.model) if each is not None), None)
+        if chosen is not None:
+            return self._resolved(chosen, api_base=self._api_base) if isinstance(chosen, str) else chosen
+        model = self._recreated(name)
+        if address is not None and address_of(model) is None:
             why = f"no address was given: its prompts would go to {provider_of(name)}'s own"
-            raise UsageError(f"{name} was reached at {header.address}, and {why}. Pass api_base=, or another model=")
+            raise UsageError(f"{name} was reached at {address}, and {why}. Pass api_base=, or another model=")
         return model
 
     def _recreated(self, name: str) -> Model:
         if provider_of(name) not in NO_ADAPTER:
             with suppress(UnknownModelError):
-                return resolve_model(name, api_base=self._own_base if name == self.root_header.model else None)
+                return self._resolved(name, api_base=self._own_base if name == self.root_header.model else None)
         why = "it was an object of a program, or the import of its run does not say more"
         raise UsageError(f"the recorded model {name!r} is no provider/model: {why}. Pass model= (--model)")
 
-    def _made(self, model: Any) -> Model:  # noqa: ANN401 - checked by `Overrides`
-        if not isinstance(model, str):
-            return model  # type: ignore[no-any-return]
-        return resolve_model(model, api_base=self._api_base)
-
     def _require_known(self, where: str) -> None:
-        counts = Counter(each.header.name for each in self.below)
-        require_known(self._overrides.agents, counts, f"agents: {where} has no agent")
+        names = [each.header.name for each in self.below]
+        require_known(self._overrides.agents, set(names), f"agents: {where} has no agent")
         for name in self._overrides.agents:
-            if counts[name] > 1:
-                what = f"{counts[name]} different agents are called {name!r}"
-                raise UsageError(f"agents: {what}; give agent= with the change made")
+            if names.count(name) > 1:
+                raise UsageError(
+                    f"agents: {names.count(name)} different agents are called {name!r}; give agent= so changed"
+                )
 
 
 def changed_header(header: AgentHeader, changes: AgentOverrides, model: Model, *, has_tools: bool) -> AgentHeader:
@@ -178,8 +170,7 @@ def changed_header(header: AgentHeader, changes: AgentOverrides, model: Model, *
         header = with_strategy(header, changes.strategy)
     checked_parameters(changes.applied_to({}), getattr(model, "known_parameters", None))
     update: dict[str, Any] = {"model": model.name, "address": address_of(model)}
-    if changes.max_iterations is not None:
-        update["max_iterations"] = changes.max_iterations
+    update["max_iterations"] = changes.max_iterations or header.max_iterations
     if isinstance(changes, Overrides) and changes.hooks is not None:
         update["hooks"] = changes.hooks.info()
     if changes.system_prompt is not None:

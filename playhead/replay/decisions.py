@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict, cast
 from playhead.errors import PlayheadError, UsageError
 from playhead.kernel.describe import describe
 from playhead.kernel.models import resolve_model
-from playhead.kernel.models.base import Checked, Model
 from playhead.kernel.rationale import strip_rationales
 from playhead.kernel.repair.lenient_json import read_call
 from playhead.kernel.repair.text_calls import read_text
+from playhead.replay.cast import check_models
 from playhead.replay.loading import first_of_turn, require_known, require_sound
 from playhead.replay.overrides import Overrides
 from playhead.replay.redacted import Rebinding, require_parameters, require_whole
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from playhead.diagnose.recording import Recording
+    from playhead.kernel.models.base import Model
     from playhead.trace.events import LlmResponded
     from playhead.trace.types import Completion, Request, ToolCall
     from playhead.trace.values import JsonValue
 
 
 RECORDED: Final = "recorded"
-"""In place of a model's name: what was recorded."""
+"""In place of a model: its recorded answers."""
 _ReadsText: TypeAlias = "Callable[[str], Sequence[ToolCall]]"
 
 
@@ -97,9 +98,7 @@ async def decide(
     asked = cast("LlmRequested", first_of_turn(recording, at, "--only", LlmRequested).event)
     rebinding = Rebinding.of(options.get("rebind"))
     request = _whole(recording.root.request(asked), rebinding, Overrides(parameters=options.get("parameters", {})))
-    for model in made:
-        if isinstance(model, Checked):
-            await model.check()
+    await check_models(made)
     reads = _reader(recording, asked)
     known = recording.root.responses.get(asked.request)
     found = [Decision(RECORDED, 1, error="no answer was recorded") if known is None else _made(RECORDED, known, reads)]

@@ -23,7 +23,7 @@ from playhead.kernel.execution import SEED
 from playhead.kernel.guards import check_guards as check_makers
 from playhead.kernel.session import RunContext, World
 from playhead.replay.calls import facts_of, meta_tool
-from playhead.replay.cast import Below
+from playhead.replay.cast import Below, check_models
 from playhead.replay.loading import read_reference
 from playhead.replay.overrides import AgentOverrides, Overrides, OverridesLike, changed_tools, tools_with_strategy
 from playhead.replay.plan import ReplayOptions, make_plan
@@ -145,7 +145,7 @@ async def replay(
 async def run_plan(plan: Plan, options: ReplayOptions, world: ReplayWorld) -> ReplayResult:
     """Run a plan in a world, and return the outcome."""
     agent, min_grounded = options.get("agent"), options.get("min_grounded", 0.8)
-    await plan.cast.check()
+    await check_models(plan.cast.models())
     if (hooks := plan.overrides.hooks) is not None:
         specs = plan.past.specs
         hooks.check(plan.header, specs.get("root", {}))

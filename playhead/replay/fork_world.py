@@ -6,14 +6,13 @@ event of the turn the world becomes that of a replay, with its overrides, and no
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from playhead.agent.toolset import address_of
 from playhead.errors import DivergedError, UnrecordedCallError
 from playhead.kernel.agent_tool import AgentTool, prices_of
-from playhead.kernel.execution import SEED
 from playhead.kernel.guards import own_guards
 from playhead.kernel.hooks import Said, SwitchTo
 from playhead.kernel.prompts import system_prompt
@@ -74,9 +73,7 @@ class ForkWorld(ReplayWorld):
         before = replace(whole, records=tuple(record for record in whole.records if record.seq < fork.cut))
         self.recorded = FrozenWorld(plan.rebinding.restored_recording(whole), tools_from_code=self._has_code)
         self._prefix, self._same = (Follower(each, self.recorded.races, open_ended=True) for each in (before, whole))
-        exchanges = ((name, each) for name, owner in before.owners.items() for each in owner.exchanges)
-        self._known = {(name, each.requested.request) for name, each in exchanges}
-        self.first_request = 1 + max((number for owner, number in self._known if owner == "root"), default=-1)
+        self.first_request = 1 + max((each.requested.request for each in before.root.exchanges), default=-1)
         """The root's first request that is not frozen."""
         self._models: dict[str, FrozenModel] = {}
         self._root: tuple[Session, Sequence[Callable[[Session], Guard]]] | None = None
@@ -188,13 +185,6 @@ class ForkWorld(ReplayWorld):
     def _tool(self, spec: ToolSpec, given: Tool | None) -> Tool:
         return super()._tool(spec, given) if spec.kind == "meta" else ForkTool(self, spec, given)
 
-    async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:
-        """Return the recorded answer to a question before the turn, whatever a replay knows of its call."""
-        answers = self._facts[owner, name, key]
-        if self.is_live or name == SEED or not answers:
-            return await super().fact(owner, name, key, answer)
-        return answers.popleft()
-
     async def sleep(self, seconds: float) -> None:
         """Wait, unless the wait is in the recording."""
         if self.is_live:
@@ -208,18 +198,13 @@ class ForkWorld(ReplayWorld):
         """
         if self._error is not None:
             raise self._error
-        if (owner, request.number) in self._known:
-            return await self._recorded(owner, request)
         if owner == "root" and request.number == self.first_request and self.at.answer is not None:
             return self.at.answer
-        if self.is_live and not self.at.is_recorded:
+        if self.frozen is None:
             return await live.complete(request)
-        if not self.is_live or self._same.error is not None or self._same.comparison.first is not None:
+        if self.is_live and (self._same.error is not None or self._same.comparison.first is not None):
             why = "asks the model what it was not asked in the recording"
             raise UnrecordedCallError(f"{owner} {why}; name the model that is to answer from there on (model=)")
-        return await self._recorded(owner, request)
-
-    async def _recorded(self, owner: str, request: Request) -> Completion:
         if owner not in self._models:
             self._models[owner] = self.recorded.answers_of(owner, request.model)
         return await self._models[owner].complete(request)
@@ -246,21 +231,16 @@ class ForkWorld(ReplayWorld):
         return message
 
 
+@dataclass
 class GivenModel:
     """A model whose requests a function answers."""
 
-    secrets: Mapping[str, str] = {}
-
-    def __init__(self, name: str, complete: Callable[[Request], Coroutine[Any, Any, Completion]]) -> None:
-        self.name = name
-        self._complete = complete
+    name: str
+    complete: Callable[[Request], Coroutine[Any, Any, Completion]]
+    secrets: Mapping[str, str] = field(default_factory=dict)
 
     async def prices(self) -> None:
         """Return no prices."""
-
-    async def complete(self, request: Request) -> Completion:
-        """Return the function's answer."""
-        return await self._complete(request)
 
 
 class ForkTool(ReplayTool):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from playhead.errors import UsageError
+from playhead.replay.decisions import RECORDED
 from playhead.replay.engine import run_plan
 from playhead.replay.fork_world import Fork, ForkWorld, unasked
 from playhead.replay.loading import first_of_turn, read_reference
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 Answer: TypeAlias = "str | Mapping[str, Any]"
 """What the model answers instead: text, or `{"text": …, "calls": [{"tool": …, "arguments": …}]}`."""
-RECORDED: Final = "recorded"
-"""In place of a model: its recorded answers, as long as nothing differs from the recording."""
 
 
 async def fork(
@@ -118,6 +117,5 @@ def _answering(recording: Recording, changes: Overrides) -> Overrides:
         raise UsageError('agents: model="recorded" has only what the recorded agents were answered; name a model')
     root = recording.header.agent.model
     below = [each.started.agent for each in recording.owners.values() if isinstance(each.started, AgentStarted)]
-    models = {each.name: each.model for each in below if each.model != root}
-    agents = {name: AgentOverrides(model=unasked(model)) for name, model in models.items()}
+    agents = {each.name: AgentOverrides(model=unasked(each.model)) for each in below if each.model != root}
     return changes.model_copy(update={"model": unasked(root), "agents": agents})

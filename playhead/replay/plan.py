@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import TypedDict
 
@@ -13,7 +13,7 @@ from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool
 from playhead.kernel.models.base import Model
 from playhead.kernel.strategies.base import strategy_of
-from playhead.replay.calls import Past, read_past
+from playhead.replay.calls import Past, Specs, read_past
 from playhead.replay.cast import Cast, live_texts
 from playhead.replay.loading import require_known, require_no_program, require_replayable, require_sound
 from playhead.replay.matching import says_tools
@@ -147,6 +147,10 @@ def _require_enough(recording: Recording, *, has_hooks: bool) -> None:
             raise NotReplayableError(f"{why}. Give agent= (--agent), whose code is called, or other hooks with hooks=")
 
 
+NOT_DECLARED: Final = ("prices", "model", "sources")
+"""Fields of a header in which code may differ from the recording without a note."""
+
+
 def _as_json(task: Content) -> Any:  # noqa: ANN401 - JSON
     return task if isinstance(task, str) else [part.model_dump(mode="json") for part in task]
 
@@ -171,8 +175,10 @@ def _notes_before(
     yield from _of_results(past)
     yield from cast.notes()
     if agent is not None:
-        yield from _of_code(recording.header.agent, agent.header)
-        yield from _changed_tools(recording, _specs_of(agent.tools))
+        fields = [name for name in differing(recording.header.agent, agent.header) if name not in NOT_DECLARED]
+        if fields:
+            yield f"agent= is not the agent that was recorded: {', '.join(fields)}"
+        yield from _changed_tools(past.specs, _specs_of(agent.tools))
 
 
 def _of_hooks(recording: Recording) -> Iterator[str]:
@@ -190,12 +196,6 @@ def _of_results(past: Past) -> Iterator[str]:
     names = sorted({name for name, completed in done if any(markers_in(completed.result))})
     if names:
         yield f"recorded results are redacted, and are served so unless rebind= gives the values: {', '.join(names)}"
-
-
-def _of_code(recorded: AgentHeader, given: AgentHeader) -> Iterator[str]:
-    fields = [name for name in differing(recorded, given) if name not in ("prices", "model", "sources")]
-    if fields:
-        yield f"agent= is not the agent that was recorded: {', '.join(fields)}"
 
 
 def _with_read_only(recording: Recording, names: Collection[str]) -> Recording:
@@ -233,11 +233,11 @@ def _specs_of(tools: Mapping[str, Tool], path: str = "root") -> dict[str, dict[s
     return found
 
 
-def _changed_tools(recording: Recording, code: Mapping[str, Mapping[str, ToolSpec]]) -> Iterator[str]:
+def _changed_tools(specs: Specs, code: Specs) -> Iterator[str]:
     """Yield a note for each tool whose code differs from the recorded tool."""
-    recorded = {agent_path(name): owner for name, owner in reversed(recording.owners.items()) if owner.own_tools}
+    recorded = {agent_path(owner): tools for owner, tools in reversed(list(specs.items()))}
     for path in sorted(recorded.keys() & code.keys()):
-        then, now = {spec.name: spec for spec in recorded[path].own_tools.values()}, code[path]
+        then, now = recorded[path], code[path]
         of = "" if path == "root" else f" of {path}"
         for name in sorted({*then, *now}):
             if name not in then or name not in now:

@@ -267,15 +267,8 @@ class Answers:
             return Serving("live")
         if policy == "lenient":
             return Serving("synthetic-error", outcome=Outcome.failure("NoRecording", f"no recording: {why}"))
-        missed = MissedCall(
-            tool=asked.spec.name,
-            arguments=from_json(asked.arguments),
-            owner=context.owner,
-            iteration=context.iteration,
-            position=context.position,
-            why=why,
-            stale=from_json(stale),
-        )
+        place = (context.owner, context.iteration, context.position)
+        missed = MissedCall(asked.spec.name, from_json(asked.arguments), *place, why, from_json(stale))
         return Serving("simulated", missed=missed)
 
     def _match(self, asked: Asked) -> Match | None:
