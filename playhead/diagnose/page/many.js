@@ -1,13 +1,13 @@
 // The page of many runs: figures, how they ended, time and cost of each, and a table that sorts and filters.
 
-const TONES = { answered: "good", stopped: "flag", failed: "fail", running: "model", unreadable: "fail", damaged: "fail" };
+const TONES = { answered: "model", stopped: "flag", failed: "fail", running: "agent", unreadable: "fail", damaged: "fail" };
 const ORDER = ["answered", "stopped", "failed", "running", "interrupted", "open", "resumed", "unreadable", "damaged"];
 const NUMBERS = {
   duration_ms: { title: "time", text: (run) => (run.duration_ms == null ? "" : time(run.duration_ms)), format: time },
   total_tokens: { title: "tokens", text: (run) => atLeast(run.total_tokens, run.usage_unknown, count), format: count },
   cost_usd: { title: "cost", text: (run) => atLeast(run.cost_usd, run.cost_unknown, money), format: money },
 };
-const LAYERS = ["good", "", "model", "flag", "fail"]; // of the dots, the last one on top
+const LAYERS = ["", "model", "agent", "flag", "fail"]; // of the dots, the last one on top
 const isServed = "served" in document.body.dataset;
 const state = { sort: "started_us", down: true, endings: new Set(), chosen: new Set(), current: null };
 const kept = history.state; // of this entry, when the reader comes back to it

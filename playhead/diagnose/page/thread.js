@@ -7,7 +7,7 @@ const MINOR = new Set([
 const TONES = {
   agent: "agent", thought: "model", plan: "model", reflection: "model", critique: "model", assumption: "model",
   alternatives: "model", approval: "tool", killswitch: "fail", guardrail: "flag", nudge: "flag", hook: "flag",
-  emission: "flag", provider: "flag", strategy: "agent", final: "good",
+  emission: "flag", provider: "flag", strategy: "agent", final: "model",
 };
 const SHOWN_ALREADY = new Set(["failure", "ending", "no end", "no result", "nudge", "killswitch", "guardrail"]);
 const BAD = /-(failed|violation|diverged)$/;

@@ -45,7 +45,7 @@ class Waterfall {
       "a",
       { class: `row${call.end ? "" : " open"}${finding && finding.severity !== "info" ? " found" : ""}`, href: `#e${call.event.seq}`, "data-tone": this.run.tone(call) },
       h("span", { class: "seq" }, turn),
-      h("span", { class: "seq" }, `e${call.event.seq}${this.run.findingsAt.has(call.end?.seq) ? `–${call.end.seq}` : ""}`),
+      h("span", { class: "seq" }, `e${call.event.seq}${this.run.findingsAt.has(call.end?.seq) ? ` e${call.end.seq}` : ""}`),
       h(
         "span",
         { class: "what", "--depth": call.owner.split("/").length - 1 },
