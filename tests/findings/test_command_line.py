@@ -166,6 +166,8 @@ def test_diff_finds_the_original(traces: Path) -> None:
 
 
 HARMFUL = (
+    "blame",
+    "promote",
     "run",
     "resume",
     "kill",
