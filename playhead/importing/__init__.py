@@ -8,12 +8,11 @@
     store                   the recordings
     collect/                a live receiver
 
-Nothing in a span is evaluated, and the work on it is bounded (limits).
+    bodies, wire            HTTP messages of model clients, for recorded programs
+
+Nothing in a span is evaluated, and the work on it is bounded (limits). The public names are loaded on first use.
 """
 
-from __future__ import annotations
+from playhead.trace.public import public_names
 
-from playhead.importing.sources import Source, read_source
-from playhead.importing.store import ImportedRun, import_file, import_spans
-
-__all__ = ["ImportedRun", "Source", "import_file", "import_spans", "read_source"]
+__all__, __getattr__ = public_names(__name__, f"{__file__}i")

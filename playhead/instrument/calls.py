@@ -1,71 +1,35 @@
-"""The tool port of a program: tools that it calls as functions, and recorded functions that it calls, are tool calls."""
+"""The tool port of a program: tools that it calls as functions, recorded functions and agents of Playhead are tool calls."""
 
 from __future__ import annotations
 
 import inspect
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
-from playhead.errors import ReplayError, RunEndedError, ToolCallError
+from playhead.agent.ambient import enclosing
+from playhead.agent.running import finished
+from playhead.errors import RunEndedError, ToolCallError
 from playhead.instrument.exchanges import WirePort
-from playhead.instrument.scopes import Scope, current_scope, entered, step
+from playhead.instrument.scopes import Scope, current_scope, entered, step, uncounted
 from playhead.instrument.seam import Halted
-from playhead.instrument.worlds import Act
-from playhead.kernel.describe import describe
+from playhead.instrument.worlds import Act, Body, call_key
 from playhead.kernel.lifecycle.threads import run_blocking
-from playhead.kernel.outcome import Outcome
 from playhead.kernel.session import ToolContext
 from playhead.kernel.state import PlannedCall
 from playhead.trace.types import ToolCall
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
+    from playhead.agent.agent import Agent
+    from playhead.agent.result import RunResult
     from playhead.instrument.scopes import Strand
+    from playhead.kernel.outcome import Outcome
     from playhead.kernel.tools import FunctionTool
     from playhead.trace.events import ErrorInfo, ToolCallCompleted
-    from playhead.trace.types import ToolSpec
+    from playhead.trace.types import Content, ToolSpec
     from playhead.trace.values import JsonValue
-
-
-@dataclass(eq=False)
-class Body:
-    """The body of one call, and what became of it."""
-
-    spec: ToolSpec
-    function: Any
-    """The user's function, for the types of its results and errors."""
-    start: Callable[[ToolContext], Any]
-    """Runs it with its arguments; returns its value, or an awaitable of it."""
-    arguments: dict[str, JsonValue]
-    within: Callable[[ToolContext], AbstractContextManager[object]] = nullcontext
-    """What it runs in; `body_scope` for a tool."""
-    act: Act = field(init=False)
-    value: Any = None
-    error: BaseException | None = None
-    has_run: bool = False
-    waits: ClassVar = False
-    """Whether it needs an event loop, also where a plain function makes the call."""
-
-    async def run(self, context: ToolContext) -> Outcome:
-        """Run the body in the thread or task that made the call."""
-        self.has_run = True
-        try:
-            with self.within(context):
-                value = self.start(context)
-                self.value = await value if inspect.isawaitable(value) else value
-        except ReplayError:
-            raise
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again where the call was made
-            self.error = error
-            return Outcome.failure(type(error).__name__, describe(error))
-        return Outcome(ok=True, result=to_json(self.result()))
-
-    def result(self) -> Any:  # noqa: ANN401 - the function's own
-        """Return what is recorded as the result."""
-        return self.value
 
 
 class DirectTool:
@@ -88,52 +52,46 @@ class DirectTool:
 
 def call_tool(tool: FunctionTool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401 - the function's own
     """Call a tool as the function that it is, inside a recorded program; returns and raises what the function does."""
-    scope = current_scope()
     try:
-        bound = inspect.signature(tool.function).bind_partial(*args, **kwargs)
-    except TypeError:
-        bound = None
-    if scope is None or bound is None:  # the function itself says what is wrong with the arguments
+        given = inspect.signature(tool.function).bind_partial(*args, **kwargs).arguments
+    except TypeError:  # the function itself says what is wrong
+        return tool.function(*args, **kwargs)
+    if (scope := current_scope()) is None:
         return tool.function(*args, **kwargs)
 
     def body(context: ToolContext) -> Any:  # noqa: ANN401 - the function's own
-        wants = {name: context for name in _contexts(tool.function) if name not in bound.arguments}
+        named = inspect.signature(tool.function, eval_str=True).parameters.values()
+        wants = {each.name: context for each in named if each.annotation is ToolContext and each.name not in given}
         return tool.function(*args, **{**kwargs, **wants})
 
-    made = Body(tool.spec, tool.function, body, to_json(bound.arguments), body_scope)
+    made = Body(tool.spec, tool.function, body, to_json(given), body_scope)
     return call(scope, made, is_async=tool.is_async)
 
 
 def call(scope: Scope, body: Body, *, is_async: bool) -> Any:  # noqa: ANN401 - the function's own
     """Make a call through the session's port; return the body's value, or an awaitable of it."""
+    body.is_async = is_async
     if is_async:
         return _call_async(scope, body)
-    door, tool, planned = scope.session.tools, *_planned(scope, body)
+    tool, planned = _planned(scope, body)
+    made = _made(scope, body, tool, planned)
     if body.waits or body.spec.requires_approval or _wants_approval(scope, planned, body.spec):
-        # The approver may have to be awaited, so the call runs in a thread with an event loop.
-        run: Callable[[], ToolCallCompleted] = lambda: run_blocking(lambda: door.run(planned))  # noqa: E731
-    else:
-        run = lambda: step(scope, door.run(planned))  # noqa: E731
-    with _halting(tool, planned):
-        completed = run()
-    return _value(scope, body, completed)
+        return run_blocking(lambda: made)  # the approver may have to be awaited, so in a thread with an event loop
+    return step(scope, made)
 
 
 async def _call_async(scope: Scope, body: Body) -> Any:  # noqa: ANN401 - the function's own
-    tool, planned = _planned(scope, body)
-    with _halting(tool, planned):
-        completed = await scope.session.tools.run(planned)
-    return _value(scope, body, completed)
+    return await _made(scope, body, *_planned(scope, body))  # in the task that awaits it
 
 
-@contextmanager
-def _halting(tool: DirectTool, planned: PlannedCall) -> Iterator[None]:
+async def _made(scope: Scope, body: Body, tool: DirectTool, planned: PlannedCall) -> Any:  # noqa: ANN401
     try:
-        yield
+        completed = await scope.session.tools.run(planned)
     except RunEndedError as ended:
         raise Halted(str(ended)) from ended
     finally:
         tool.bodies.pop(planned.call.id, None)
+    return _value(scope, body, completed)
 
 
 def _planned(scope: Scope, body: Body) -> tuple[DirectTool, PlannedCall]:
@@ -152,8 +110,10 @@ def _planned(scope: Scope, body: Body) -> tuple[DirectTool, PlannedCall]:
             call_id += "_"
         scope.call_ids.add(call_id)
         tool.bodies[call_id] = body
-    args_hash, fingerprint = session.run.recorder.identity_of(body.arguments)
-    key = args_hash if fingerprint is None else f"{args_hash}.{fingerprint}"
+    recorder, redactor = session.run.recorder, session.run.recorder.redactor
+    args_hash, fingerprint = recorder.identity_of(body.arguments)
+    shown = None if fingerprint is None else redactor.redact(body.arguments)
+    key = call_key(args_hash, fingerprint, shown, by_rules=redactor.has_rules)
     body.act = Act(session.owner, strand.number, "call", body.spec.name, key, lambda: body.arguments)
     planned = PlannedCall(
         call=ToolCall(id=call_id, name=body.spec.name, arguments=body.arguments),
@@ -210,7 +170,28 @@ def body_scope(context: ToolContext) -> Iterator[None]:
         yield
 
 
-def _contexts(function: Callable[..., Any]) -> list[str]:
-    """Return the parameters that take the ToolContext."""
-    found = inspect.signature(function, eval_str=True).parameters.values()
-    return [each.name for each in found if each.annotation is ToolContext]
+class AgentBody(Body):
+    """The body of a call that enters an agent. It has to be awaited, and its result is the agent's output."""
+
+    waits = True
+
+    def result(self) -> Any:  # noqa: ANN401 - any output
+        """Return the agent's output."""
+        return self.value.output
+
+
+def run_agent(agent: Agent, task: Content, *, is_async: bool) -> Any:  # noqa: ANN401 - a RunResult, or an awaitable of one
+    """Run an agent as a part of the program that calls it."""
+    scope: Any = current_scope()  # set together with `enclosing`
+    tool = agent.as_tool()
+
+    async def run(context: ToolContext) -> RunResult:
+        token = enclosing.set(None)
+        try:
+            with entered(None, False, uncounted):  # noqa: FBT003 - no port
+                session, execution = await tool.enter(task, context)
+        finally:
+            enclosing.reset(token)
+        return agent.typed(finished(context.session.run, session, execution))
+
+    return call(scope, AgentBody(tool.spec, agent.run, run, {"task": to_json(task)}), is_async=is_async)

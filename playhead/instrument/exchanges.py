@@ -5,31 +5,29 @@ from __future__ import annotations
 import time
 from contextvars import ContextVar
 from dataclasses import replace
-from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
 from playhead.diagnose.pieces import without_secrets
 from playhead.errors import RunEndedError, UsageError
+from playhead.importing.bodies import is_stream
 from playhead.instrument import formats
-from playhead.instrument.reading import is_stream
 from playhead.instrument.scopes import step
 from playhead.instrument.seam import Halted
+from playhead.instrument.sent import Sent, read
 from playhead.instrument.worlds import Act
 from playhead.kernel.describe import describe
 from playhead.kernel.guards import ask_all, tell, withdraw
 from playhead.trace.events import ErrorInfo, LlmFailed, LlmRequested, LlmResponded
-from playhead.trace.parameters import fingerprint
 from playhead.trace.types import Completion, Message, Request, Usage, Wire, made
 from playhead.trace.values import scrub, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from playhead.importing.wire import Asked
     from playhead.instrument.scopes import Scope
-    from playhead.instrument.seam import Exchange, Served
-    from playhead.instrument.wire import Asked
     from playhead.kernel.hooks import Wait
     from playhead.trace.values import JsonValue
 
@@ -41,44 +39,62 @@ _CAPS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num
 
 
 class WirePort:
-    """Opens the exchanges of a scope; see `playhead.instrument.seam.Wires`."""
+    """Opens the exchanges of a scope."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
         self.is_over = scope.is_over
 
-    def open(self, asked: Asked) -> Exchange:
-        """Record a request, before it is sent."""
-        exchange = WireExchange(self._scope, asked)
-        while (waiting := exchange.admit()) is not None:
-            waiting.undo()
-            time.sleep(POLL_S)
-        exchange.start()
-        return exchange
+    def open(self, asked: Asked) -> WireExchange:
+        """Record a request, before it is sent.
 
-    async def aopen(self, asked: Asked) -> Exchange:
+        Raises:
+            Halted: nothing is sent: the run has ended, a killswitch refuses the request, or a replay has no answer to it.
+        """
+        opened: WireExchange = step(self._scope, self._opened(asked, may_wait=False))
+        return opened
+
+    async def aopen(self, asked: Asked) -> WireExchange:
         """Do the same without blocking the event loop."""
-        exchange = WireExchange(self._scope, asked)
+        return await self._opened(asked, may_wait=True)
+
+    async def _opened(self, asked: Asked, *, may_wait: bool) -> WireExchange:
+        exchange, world = WireExchange(self._scope, asked), self._scope.world
         while (waiting := exchange.admit()) is not None:
             waiting.undo()
-            await anyio.sleep(POLL_S)
+            if may_wait:
+                await anyio.sleep(POLL_S)
+            else:
+                time.sleep(POLL_S)  # noqa: ASYNC251 - `open` runs it without an event loop
         exchange.start()
+        try:
+            served = await world.answer_later(exchange.act()) if may_wait else world.answer(exchange.act())
+        except BaseException as error:
+            exchange.end(error, b"")
+            raise
+        exchange.served = served
+        sending.set(served is None)
         return exchange
 
 
 class WireExchange:
-    """One request and its answer; see `playhead.instrument.seam.Exchange`."""
+    """One request and its answer."""
 
     def __init__(self, scope: Scope, asked: Asked) -> None:
         """Prepare a request: number it, and let the world change or answer it."""
         scope.require_running()
         self._scope, self._asked = scope, asked
         self._strand = scope.strand()
-        scope.learn(asked.secrets)
-        self._hash = _identity(scope, asked.body)
+        redactor = scope.session.run.recorder.redactor
+        for name, secret in asked.secrets.items():
+            redactor.add_secret(secret, name)
+        self._sent = read(asked, self._strand.sent)
+        self._hash = self._sent.identity(redactor)
         self._number = self._numbered()
-        self.served: Served | None = None
-        self._wire = asked.wire if asked.wire is None else scope.world.changed(scope.session.owner, asked.wire)
+        self.served: Any = None
+        """The recorded answer to give without sending anything; None to send."""
+        wire = self._sent.wire
+        self._wire = wire if wire is None else scope.world.changed(scope.session.owner, wire)
         self._request = self._made()
         self._name = f"{self._number}.{asked.attempt}"
         self._status, self._headers = 0, dict[str, str]()
@@ -127,12 +143,6 @@ class WireExchange:
             withdraw(session, self._request)
             raise Halted(str(ended)) from ended
         self._at_us.append(session.run.recorder.clock.now_us())
-        try:
-            self.served = self._scope.world.answer(self._act())
-        except BaseException as error:
-            self.end(error, b"")
-            raise
-        sending.set(self.served is None)
 
     def _numbered(self) -> int:
         """Return the request's number; a retry by the SDK, which sends the same bytes again, keeps that of the first attempt."""
@@ -145,8 +155,9 @@ class WireExchange:
                 scope.session.at.count_turn()
             return scope.retries[key]
 
-    def _act(self) -> Act:
-        name = "http" if self._asked.wire is None else self._asked.wire.format.name
+    def act(self) -> Act:
+        """Return what the program does."""
+        name = "http" if self._wire is None else self._wire.format.name
         key = f"{self._hash} {self._asked.method} {self._asked.url}"
         return Act(self._scope.session.owner, self._strand.number, "request", name, key, self._told)
 
@@ -178,9 +189,13 @@ class WireExchange:
         self._request = replace(admitted, parameters=self._wire.parameters)
 
     def _requested(self) -> LlmRequested:
-        scope, session, asked = self._scope, self._scope.session, self._asked
+        scope, session, asked, sent = self._scope, self._scope.session, self._asked, self._sent
+        messages = self._request.messages
+        if sent.wire is None or sent.wire.messages is not messages:  # something was changed
+            sent = Sent(asked, None)
         with scope.lock:
-            ranges = scope.sent.ranges(self._request.messages)
+            sent.ranges = scope.sent.ranges(messages[sent.known :], sent.ranges)
+            self._strand.sent = sent
             tools = session.messages.tool_ranges(self._request.tools)
         session.run.recorder.redactor.add_parameters(self._request.parameters)
         wire = Wire(
@@ -195,7 +210,7 @@ class WireExchange:
             request=self._number,
             attempt=asked.attempt,
             model=self._request.model,
-            messages=ranges,
+            messages=sent.ranges,
             tools=tools,
             parameters=self._request.recorded_parameters,
             purpose="think",
@@ -258,9 +273,8 @@ class WireExchange:
             attempt=self._asked.attempt,
             error=ErrorInfo(type="NoAnswer" if failure is None else type(failure).__name__, message=message),
             retryable=getattr(failure, "retryable", False),
-            cancelled=True if failure is not None and not isinstance(failure, Exception) else None,
-            latency_ms=self._latency_ms(),
-            retry_after_s=getattr(failure, "retry_after_s", None),
+            cancelled=True if failure is not None and not isinstance(failure, (Exception, GeneratorExit)) else None,
+            latency_ms=(self._scope.session.run.recorder.clock.now_us() - self._at_us[0]) / 1000,
             usage=Usage() if is_refusal else None,
             cost_usd=0.0 if is_refusal else None,
             wire=wire,
@@ -272,17 +286,3 @@ class WireExchange:
         failed = self._failed(Halted("the program ended while the model was asked"), None)
         self._scope.session.emit_left(failed)
         tell(self._scope.session, failed, "response", request=self._number, attempt=self._asked.attempt)
-
-    def _latency_ms(self) -> float:
-        return (self._scope.session.run.recorder.clock.now_us() - self._at_us[0]) / 1000
-
-
-def _identity(scope: Scope, body: bytes) -> str:
-    """Return the hash of a body after redaction; where that changed it, with a fingerprint, which does not reveal it."""
-    redactor = scope.session.run.recorder.redactor
-    if redactor.concerns(body):
-        text = scrub(body.decode(errors="replace"))
-        redacted = redactor.redact_text(text)
-        if redacted != text:
-            return f"{sha256(redacted.encode()).hexdigest()}.{fingerprint(text)}"
-    return sha256(body).hexdigest()

@@ -12,9 +12,10 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import UsageError
-from playhead.instrument.calls import Body, body_scope, call
-from playhead.instrument.reading import object_of, parsed
+from playhead.importing.bodies import object_of, parsed
+from playhead.instrument.calls import body_scope, call
 from playhead.instrument.scopes import current_scope
+from playhead.instrument.worlds import Body
 from playhead.trace.types import ToolSpec
 from playhead.trace.values import to_json
 

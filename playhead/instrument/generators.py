@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextvars
 import types
+from collections.abc import Generator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+    from collections.abc import AsyncGenerator, Awaitable, Callable
     from contextlib import AbstractContextManager
 
     from playhead.instrument.lifetimes import Lifetime
@@ -28,12 +29,8 @@ class _Life:
 
     def take(self, step: Callable[..., Any], *given: Any) -> Any:  # noqa: ANN401 - what it yields
         """Take a step, in this thread or task."""
-
-        def stay() -> Any:  # noqa: ANN401 - the same
-            self._life.scope.stay(self._strand)
-            return step(*given)
-
-        return self.context.run(stay)
+        self.context.run(self._life.scope.stay, self._strand)
+        return self.context.run(step, *given)
 
     def note(self, value: Any) -> Any:  # noqa: ANN401 - what it yielded
         """Take what it yielded, and return it."""
@@ -47,27 +44,29 @@ class _Life:
         self.context.run(self._stack.__exit__, None if known is None else type(known), known, None)
 
 
+class _Steps(Generator[Any, Any, Any]):
+    """The steps of a generator, each in its own context."""
+
+    def __init__(self, life: _Life, inner: Generator[Any, Any, Any]) -> None:
+        self._life, self._inner = life, inner
+
+    def send(self, value: Any) -> Any:  # noqa: ANN401 - what whoever takes the steps says
+        return self._life.note(self._life.take(self._inner.send, value))
+
+    def throw(self, *error: Any) -> Any:  # noqa: ANN401 - as a generator
+        return self._life.note(self._life.take(self._inner.throw, *error))
+
+
 def generated(inner: Generator[Any, Any, Any], lives: Lives) -> Generator[Any, Any, Any]:
     """Run a generator as a run."""
     life = _Life(lives)
     try:
-        value = life.take(next, inner)
-        while True:
-            try:
-                sent = yield life.note(value)
-            except GeneratorExit:
-                life.take(inner.close)
-                raise
-            except BaseException as thrown:  # noqa: BLE001 - the generator's own business
-                value = life.take(inner.throw, thrown)
-            else:
-                value = life.take(inner.send, sent)
-    except StopIteration as returned:
-        life.end()
-        return returned.value
+        value = yield from _Steps(life, inner)
     except BaseException as error:
         life.end(error)
         raise
+    life.end()
+    return value
 
 
 async def generated_async(inner: AsyncGenerator[Any, Any], lives: Lives) -> AsyncGenerator[Any, Any]:

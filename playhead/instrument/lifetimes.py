@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from playhead.agent.ambient import enclosing
 from playhead.errors import RunEndedError
-from playhead.instrument.agents import run_agent
-from playhead.instrument.calls import call_tool
+from playhead.instrument.calls import call_tool, run_agent
 from playhead.instrument.exchanges import WirePort
 from playhead.instrument.scopes import Scope, entered, tasks_of
-from playhead.instrument.seam import Halted
+from playhead.instrument.seam import Halted, is_halted
 from playhead.instrument.worlds import UNFINISHED, ProgramWorld
 from playhead.kernel.execution import Execution, abandoned_execution, end_with_error, finish
 from playhead.kernel.guards import own_guards
@@ -87,11 +86,12 @@ class Lifetime:
         with suppress(ValueError):  # a generator that is closed in another context
             self._open.close()
         session = self.scope.session
+        error = self.scope.exit() or error if isinstance(error, asyncio.CancelledError) else error
         self.scope.over = type(self.scope.world) is ProgramWorld and not session.ended  # a replay lets nothing through
         for guard in own_guards(session):
             guard.stop()
         is_cancelled = session.ending.interrupted and isinstance(error, asyncio.CancelledError)
-        if isinstance(error, Halted) or is_cancelled or (error is None and session.ended):
+        if is_halted(error) or is_cancelled or (error is None and session.ended):
             self._end(None)
             task = asyncio.current_task() if is_cancelled else None
             if task is not None:
@@ -111,9 +111,13 @@ class Lifetime:
         self._before = tasks_of(self.scope) | {task}
         self._cancel = partial(task.get_loop().call_soon_threadsafe, task.cancel)
 
+    def at_work(self) -> int:
+        """Return how many tasks of a coroutine function have not ended."""
+        return 0 if self._before is None else len(tasks_of(self.scope) - self._before)
+
     def _end(self, error: BaseException | None) -> None:
         session = self.scope.session
-        if self._before is not None and (at_work := len(tasks_of(self.scope) - self._before)):
+        if at_work := self.at_work():
             session.emit(FactRecorded(name=UNFINISHED, value=at_work))
         self._leave_behind()
         if error is not None:

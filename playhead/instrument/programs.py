@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import logging
 import platform
 from contextlib import ExitStack, contextmanager
 from functools import cached_property, update_wrapper
@@ -17,17 +16,18 @@ from playhead.agent.ambient import ambient_telemetry
 from playhead.agent.options import DEFAULT, Context, TraceTo
 from playhead.agent.running import Beginning, open_run, warning_of_unseen
 from playhead.errors import ModelRequestError, NotReplayableError, RunEndedError, UsageError
-from playhead.instrument.calls import Body, call
+from playhead.instrument.calls import call
 from playhead.instrument.generators import generated, generated_async
 from playhead.instrument.lifetimes import Lifetime
 from playhead.instrument.scopes import current_scope
-from playhead.instrument.worlds import ProgramWorld
+from playhead.instrument.worlds import Body, ProgramWorld
 from playhead.kernel import checks
 from playhead.kernel.execution import strategy_used
 from playhead.kernel.guards import check_guards
 from playhead.kernel.lifecycle.signals import ended_by_signals, forget, reachable, require_own_process
 from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.opening import open_session
+from playhead.kernel.sources import source_info
 from playhead.kernel.strategies.base import Strategy
 from playhead.trace import VERSION
 from playhead.trace.clock import SystemClock
@@ -44,14 +44,13 @@ if TYPE_CHECKING:
     from playhead.instrument.scopes import Scope
     from playhead.kernel.session import RunContext, Session, ToolContext
     from playhead.kernel.state import KernelState
-    from playhead.trace.types import Completion, Prices, Request
+    from playhead.trace.types import Completion, Prices, Request, SourceInfo
 
     Opens = Callable[[], RunContext]
     About = Mapping[str, Any]
 
 P = ParamSpec("P")
 R = TypeVar("R")
-log = logging.getLogger("playhead")
 STRATEGY: Final = "program"
 """The strategy of a recorded function in a header: its own code."""
 
@@ -128,6 +127,11 @@ class Recorded:
     def reference(self) -> str:
         """The function as `module:name`."""
         return f"{self.function.__module__}:{self.function.__qualname__}"
+
+    @cached_property
+    def source(self) -> SourceInfo:
+        """The fingerprint of the function and of what it names, without the values that they hold: programs change those."""
+        return source_info("program", self._name, self.function).model_copy(update={"values": None})
 
     @cached_property
     def agent(self) -> Agent:
@@ -232,7 +236,8 @@ class Recorded:
         not_json = tuple(name for name, value in bound.arguments.items() if not _is_json(value, arguments[name]))
         kept = {name: value for name, value in arguments.items() if name not in not_json}
         settings = {"function": self.reference, "arguments": kept, "not_json": list(not_json)}
-        return self.agent.as_tool().declared(None).model_copy(update={"strategy_settings": settings})
+        update = {"strategy_settings": settings, "sources": (self.source,)}
+        return self.agent.as_tool().declared(None).model_copy(update=update)
 
     # --- inside another run -----------------------------------------------------------------------------------------
 
@@ -262,7 +267,10 @@ class Recorded:
 async def _awaited(function: Callable[..., Any], bound: inspect.BoundArguments, lives: Callable[[], Any]) -> Any:  # noqa: ANN401
     with lives() as life:
         life.cancel_with(asyncio.current_task())
-        value = await function(*bound.args, **bound.kwargs)
+        try:
+            value = await function(*bound.args, **bound.kwargs)
+        finally:
+            await life.scope.world.settled(life.scope.session.owner, life.at_work)
         life.returned(value)
     return value
 

@@ -12,16 +12,20 @@ import threading
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
 
-from playhead.instrument.seam import Halted, wires
-from playhead.instrument.threads import SentMessages
+from playhead.instrument.seam import EXITS, Halted, wires
+from playhead.instrument.sent import SentMessages
+from playhead.instrument.worlds import CANCELLED
 from playhead.kernel.tools import direct_calls, elsewhere
+from playhead.trace.events import FactRecorded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator, Mapping
+    from collections.abc import Callable, Coroutine, Iterator
 
-    from playhead.instrument.seam import Wires
+    from playhead.instrument.sent import Sent
     from playhead.instrument.worlds import ProgramWorld
     from playhead.kernel.session import Session
     from playhead.kernel.tools import FunctionTool
@@ -37,6 +41,8 @@ class Strand:
     """In order of first use, from 0."""
     place: tuple[int, object]
     """The thread and the task."""
+    sent: Sent | None = None
+    """Its last request."""
 
 
 _strand: Final[ContextVar[Strand | None]] = ContextVar("playhead-strand", default=None)
@@ -59,10 +65,10 @@ class Scope:
         """The model's calls that the program has not made yet: the strand that has the answer, the request, the call."""
         self.call_ids: set[str] = set()
         """The ids of the calls so far."""
+        self._tasks: WeakSet[asyncio.Future[Any]] = WeakSet()
         self.over = False
         """Whether the function has returned."""
         self._strands = 0
-        self._secrets: set[str] = set()
 
     def strand(self) -> Strand:
         """Return the strand of this thread or task; the first time, a new one."""
@@ -72,14 +78,20 @@ class Scope:
                 found = Strand(self, self._strands, place)
                 self._strands += 1
             _strand.set(found)
+            if found.number and isinstance(place[1], asyncio.Future):
+                self._tasks.add(place[1])
+                place[1].add_done_callback(partial(self._note_end, found.number))
         return found
 
-    def learn(self, secrets: Mapping[str, str]) -> None:
-        """Redact these credentials from now on."""
-        for name, secret in secrets.items():
-            if secret not in self._secrets:
-                self.session.run.recorder.redactor.add_secret(secret, name)
-                self._secrets.add(secret)
+    def _note_end(self, strand: int, task: asyncio.Future[Any]) -> None:
+        """Record that a task was cancelled: nothing else shows where it ended."""
+        if task.cancelled() and not self.session.ended:
+            self.session.emit(FactRecorded(name=CANCELLED, value=strand))
+
+    def exit(self) -> BaseException | None:
+        """Return what a task raised that ends its event loop, and with it the function."""
+        raised = (each.exception() for each in self._tasks if each.done() and not each.cancelled())
+        return next((each for each in raised if isinstance(each, EXITS)), None)
 
     def stay(self, strand: Strand) -> None:
         """Continue a strand in this thread or task: a generator is one strand, wherever its steps run."""
@@ -101,7 +113,7 @@ class Scope:
 @contextmanager
 def entered(
     scope: Scope | None,
-    port: Wires | Literal[False],
+    port: object,
     direct: Callable[[FunctionTool, tuple[Any, ...], dict[str, Any]], Any],
 ) -> Iterator[None]:
     """Make a scope the current one inside this block, and in the threads and tasks that inherit its context.

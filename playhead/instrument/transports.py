@@ -6,19 +6,19 @@ An answer is passed on piece by piece as it arrives.
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from playhead.instrument.formats import read_request
-from playhead.instrument.reading import count, parsed
+from playhead.importing.bodies import count, parsed
+from playhead.importing.wire import Asked
 from playhead.instrument.seam import current
-from playhead.instrument.wire import Asked
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 
-    from playhead.instrument.seam import Exchange, Served
+    from playhead.instrument.exchanges import WireExchange
 
 LIBRARIES: Final = frozenset({"httpx", "httpx2"})
 HEADERS: Final = frozenset(
@@ -59,11 +59,8 @@ class RecordedTransport:
             return self._inner.handle_request(request)
         asked = _asked(request, request.read())
         tape = _Tape(wires.open(asked), request)
-        try:
+        with tape.ending():
             return tape.recorded(tape.served() or self._inner.handle_request(tape.request(asked)))
-        except BaseException as error:
-            tape.end(error)
-            raise
 
     async def handle_async_request(self, request: Any) -> Any:  # noqa: ANN401
         """Do the same without blocking the event loop."""
@@ -71,11 +68,8 @@ class RecordedTransport:
             return await self._inner.handle_async_request(request)
         asked = _asked(request, await request.aread())
         tape = _Tape(await wires.aopen(asked), request)
-        try:
+        with tape.ending():
             return tape.recorded(tape.served() or await self._inner.handle_async_request(tape.request(asked)))
-        except BaseException as error:
-            tape.end(error)
-            raise
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - closing, entering, leaving
         return getattr(self._inner, name)
@@ -84,7 +78,7 @@ class RecordedTransport:
 class _Tape:
     """One exchange: hands the run what passes, and ends it once."""
 
-    def __init__(self, exchange: Exchange, request: Any) -> None:  # noqa: ANN401
+    def __init__(self, exchange: WireExchange, request: Any) -> None:  # noqa: ANN401
         self._exchange = exchange
         self._request = request
         self._library: Any = sys.modules[type(request.url).__module__.partition(".")[0]]
@@ -106,12 +100,7 @@ class _Tape:
     def served(self) -> Any:  # noqa: ANN401
         """Return the recorded response to give without sending anything; None to send."""
         served = self._exchange.served
-        if served is None:
-            return None
-        if not served.status:
-            raise _failure(served, self._library, self._library.ConnectError)
-        stream = _stream_class(_Served, self._library)(served, self._library)
-        return self._library.Response(served.status, headers=dict(served.headers), stream=stream)
+        return None if served is None else served.response(self._library)
 
     def recorded(self, response: Any) -> Any:  # noqa: ANN401
         """Return the response, with a stream that records."""
@@ -129,6 +118,15 @@ class _Tape:
         """Take a piece of the body, before the caller gets it."""
         self._parts.append(part)
         self._exchange.chunk(part)
+
+    @contextmanager
+    def ending(self) -> Iterator[None]:
+        """End the exchange with what is raised inside this block."""
+        try:
+            yield
+        except BaseException as error:
+            self.end(error)
+            raise
 
     def end(self, error: BaseException | None) -> None:
         """End the exchange, unless it has ended."""
@@ -155,23 +153,17 @@ class _Stream:
         self._tape = tape
 
     def __iter__(self) -> Iterator[bytes]:
-        try:
+        with self._tape.ending():
             for part in self._parts:
                 self._tape.take(part)
                 yield part
-        except BaseException as error:
-            self._tape.end(error)
-            raise
         self._tape.end(None)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        try:
+        with self._tape.ending():
             async for part in self._parts:
                 self._tape.take(part)
                 yield part
-        except BaseException as error:
-            self._tape.end(error)
-            raise
         self._tape.end(None)
 
     def close(self) -> None:
@@ -185,8 +177,40 @@ class _Stream:
         await self._parts.aclose()
 
 
-class _Served:
-    """The body of a recorded response, which may break where the recorded connection broke."""
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A recorded answer."""
+
+    status: int
+    """The HTTP status; 0 if there was no head."""
+    headers: Mapping[str, str]
+    """The recorded headers."""
+    body: bytes
+    """The body, decoded."""
+    error: str | None = None
+    """Why the connection broke after these bytes; None for a whole answer."""
+    error_type: str = ""
+    """The class of that error, such as `ReadTimeout`."""
+    rest: Callable[[], Awaitable[object]] | None = None
+    """Waits, after these bytes, until the program cancels the request as it did before; None where it did not."""
+
+    def response(self, library: Any) -> Any:  # noqa: ANN401 - httpx or httpx2
+        """Return the answer as a response of the client's library, or raise why there is none."""
+        if not self.status:
+            raise self.failure(library, library.ConnectError)
+        stream = _stream_class(_Body, library)(self, library)
+        return library.Response(self.status, headers=dict(self.headers), stream=stream)
+
+    def failure(self, library: Any, usual: Any) -> Any:  # noqa: ANN401
+        """Return the error that ended the connection, of its own class where the library has that."""
+        kind: Any = getattr(library, self.error_type, None)
+        if not (isinstance(kind, type) and issubclass(kind, library.TransportError)):
+            kind = usual
+        return kind(self.error or "the recorded connection failed")
+
+
+class _Body:
+    """The body of a recorded answer, which may break where the recorded connection broke."""
 
     def __init__(self, served: Served, library: Any) -> None:  # noqa: ANN401
         self._served = served
@@ -196,19 +220,13 @@ class _Served:
         if self._served.body:
             yield self._served.body
         if self._served.error is not None:
-            raise _failure(self._served, self._library, self._library.ReadError)
+            raise self._served.failure(self._library, self._library.ReadError)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         for part in self:
             yield part
-
-
-def _failure(served: Served, library: Any, usual: Any) -> Any:  # noqa: ANN401
-    """Return the error that ended a recorded connection, of its own class where the library has that."""
-    kind: Any = getattr(library, served.error_type, None)
-    if not (isinstance(kind, type) and issubclass(kind, library.TransportError)):
-        kind = usual
-    return kind(served.error or "the recorded connection failed")
+        if self._served.rest is not None:
+            await self._served.rest()
 
 
 @cache
@@ -227,7 +245,6 @@ def _asked(request: Any, body: bytes) -> Asked:  # noqa: ANN401
         _kept(headers),
         body,
         attempt=count(parsed(headers.get("x-stainless-retry-count", ""))),
-        wire=read_request(request.method, url, body),
         secrets=_secrets(headers, request.url.params.multi_items() if request.url.query else ()),
     )
 

@@ -224,6 +224,8 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
         found = list(inspect.signature(function, eval_str=True).parameters.values())
     except Exception as error:  # noqa: BLE001 - an annotation in quotes may be any expression
         raise ToolDefinitionError(f"{name_of(function)}: its signature cannot be read: {error}") from None
+    if found and found[0].name == "self":
+        raise ToolDefinitionError(f"{name_of(function)} is a method: write tool(self.…) where its object is made")
     for each in found:
         if each.kind not in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY):
             raise ToolDefinitionError(

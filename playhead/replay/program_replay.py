@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import threading
 from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
 
 from playhead.agent.options import DEFAULT
 from playhead.agent.result import RunResult
 from playhead.diagnose.recording import Recording
 from playhead.diagnose.unmade import unmade_calls
 from playhead.errors import ReplayError, UnrecordedCallError, UsageError
-from playhead.instrument.agents import AgentBody
+from playhead.instrument.calls import AgentBody
 from playhead.instrument.programs import STRATEGY
-from playhead.instrument.seam import Halted
-from playhead.instrument.worlds import GIVE_CONTEXT, ProgramWorld
+from playhead.instrument.sealed import no_sockets
+from playhead.instrument.worlds import ProgramAgain
 from playhead.kernel.agent_tool import AgentTool
 from playhead.kernel.execution import SEED
 from playhead.replay.calls import facts_of, meta_tool, read_past
@@ -23,9 +23,8 @@ from playhead.replay.engine import ReplayResult, ReplayTool, notes_on_results, o
 from playhead.replay.loading import require_known, require_sound
 from playhead.replay.missing import checked_policies
 from playhead.replay.overrides import AgentOverrides, Overrides, changed_prompt
-from playhead.replay.programs import arguments_of, checked_program, perform
+from playhead.replay.programs import arguments_of, changed_programs, checked_program, perform
 from playhead.replay.restoring import returned
-from playhead.replay.sealed import no_sockets
 from playhead.replay.serving import Answers
 from playhead.replay.strands import strands_of
 from playhead.replay.wire_changes import changed, system_of
@@ -36,13 +35,13 @@ from playhead.trace.values import JsonValue, from_json, to_json
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from playhead.importing.wire import WireRequest
     from playhead.instrument.programs import Recorded
-    from playhead.instrument.wire import WireRequest
-    from playhead.instrument.worlds import Act, CallBody
+    from playhead.instrument.worlds import Act, Body
     from playhead.kernel.outcome import Outcome
-    from playhead.kernel.session import Session, Tool, ToolContext
+    from playhead.kernel.session import Tool, ToolContext
     from playhead.replay.overrides import OverridesLike
-    from playhead.trace.events import ErrorInfo, ToolCallCompleted
+    from playhead.trace.events import ErrorInfo
     from playhead.trace.line import Record
 
 OPTIONS: Final = frozenset({"program", "args", "sealed", "on_missing", "trace", "min_grounded", "on_record", "group"})
@@ -81,20 +80,23 @@ async def replay_program(
     result = _result(own, path, complete=path is not None and run.recorder.complete)
     unmade = dict.fromkeys(unmade_calls(recording.records) + unmade_calls(records))
     doubts = dict.fromkeys([*world.doubts, *world.unused()])
-    answers, is_whole = world.answers, world.stopped is None and not doubts and recording.status == "closed"
-    notes = (*doubts, *world.notes(), *notes_on_results(changes, answers), *unmade)
+    why = None if world.stopped is None else f"replay_stopped: {world.stopped}"
+    answers, is_whole = world.answers, why is None and not doubts and recording.status == "closed"
+    changed = (f"the program changed since the recording: {each}" for each in changed_programs(recording, records))
+    notes = (*doubts, *changed, *world.notes(), *notes_on_results(changes, answers), *unmade)
     is_sure = is_whole and answers.suffice(options.get("min_grounded", 0.8))
-    return ReplayResult(result, recording, own, is_sure, answers.grounded(), dict(answers.rungs), world.stopped, notes)
+    return ReplayResult(result, recording, own, is_sure, answers.grounded(), dict(answers.rungs), why, notes)
 
 
-class ReplayedProgram(ProgramWorld):
+class ReplayedProgram(ProgramAgain):
     """Serves a recording's tools and facts to its own program, and changes its requests."""
 
+    returned = staticmethod(returned)
+
     def __init__(self, recording: Recording, changes: Overrides, on_missing: Any) -> None:  # noqa: ANN401 - checked
+        super().__init__()
         self.doubts: list[str] = []
         """Why nothing can be concluded."""
-        self.stopped: str | None = None
-        """Why the replay stopped, or None."""
         self._changes = _checked_changes(recording, changes)
         self._past = read_past(recording)
         self.answers = Answers(recording, self._past, on_missing, changes.of_calls)
@@ -103,21 +105,16 @@ class ReplayedProgram(ProgramWorld):
         self._agents = set[str]()
         """The agents that were entered."""
         self._alike = _answered_differently(recording)
-        self._prompts = {name: _first_prompt(recording, name) for name in recording.owners}
+        self._prompts = {
+            name: str(first.content)
+            for name, owner in recording.owners.items()
+            for first in [*map(owner.message, owner.messages)][:1]
+            if first.role == "system"
+        }
         self._other_prompts = self._requests = 0
         self._reached: set[tuple[str, str]] = set()
         """The overrides that a request got: the agent's name, empty for the root, and the field."""
         self._unmet_tools = {*changes.tools, *(name for each in changes.agents.values() for name in each.tools)}
-        self._lock = threading.RLock()
-        self._root: Session | None = None
-
-    def begin(self, session: Session) -> None:
-        """Take the session of the run."""
-        self._root = session
-
-    def notice(self, what: str) -> None:
-        """Stop: nothing real may be called, and nothing was recorded of this."""
-        self.stop(UnrecordedCallError(f"{what} is called outside of the program; {GIVE_CONTEXT}"))
 
     def changed(self, owner: str, wire: WireRequest) -> WireRequest:
         """Return a request with the overrides of its agent."""
@@ -140,12 +137,13 @@ class ReplayedProgram(ProgramWorld):
             return wire
         return changed(wire, system_prompt=prompt, model=model, parameters=parameters, tools=changes.tools)  # type: ignore[arg-type]
 
-    def check(self, body: CallBody, context: ToolContext) -> ErrorInfo | Outcome | None:
+    def check(self, body: Body, context: ToolContext) -> ErrorInfo | Outcome | None:
         """Register a call whose answer is going to be wanted."""
+        own: Any = SimpleNamespace(spec=body.spec, check=lambda *_: None, run=lambda _, given: body.run(given))
         with self._lock:
-            return self.answers.check(body.spec, body.arguments, context, _Given(body))
+            return self.answers.check(body.spec, body.arguments, context, own)
 
-    async def outcome(self, body: CallBody, context: ToolContext) -> Outcome:
+    async def outcome(self, body: Body, context: ToolContext) -> Outcome:
         """Return the recorded outcome of a call, or what `on_missing` says; a recorded function is entered."""
         try:
             with self._lock:
@@ -173,15 +171,11 @@ class ReplayedProgram(ProgramWorld):
         assert isinstance(given, AgentTool)  # noqa: S101 - as code has it
         return await given.run(arguments, context)
 
-    def returned(self, body: CallBody, completed: ToolCallCompleted) -> Any:  # noqa: ANN401
-        """Return or raise what the body of a served call had returned or raised."""
-        return returned(body, completed)
-
     def value(self, act: Act, answer: Callable[[], Any]) -> Any:  # noqa: ANN401 - JSON
         """Return the recorded answer to a question; nothing is asked again."""
         with self._lock:
             strands = self._facts.get(self._source(act.owner))
-            found = None if strands is None else strands.take(act)
+            found = None if strands is None else strands.take_any(act)
         if found is None:
             self.stop(UnrecordedCallError(f"{act.owner} asks for the fact {act.name!r}, which was not recorded for it"))
         if found.rival is not None:
@@ -227,32 +221,10 @@ class ReplayedProgram(ProgramWorld):
         place = self.answers.places.of(owner)
         return place.sources[0] if place.is_owner else ""
 
-    def _doubt(self, body: CallBody, context: ToolContext) -> None:
+    def _doubt(self, body: Body, context: ToolContext) -> None:
         if (self._source(context.owner), body.spec.name, body.act.key) in self._alike:
             why = "was called with equal arguments by several threads or tasks, and answered differently"
             self.doubts.append(f"{body.spec.name} {why}: nothing says which answer is whose")
-
-    def stop(self, error: ReplayError) -> NoReturn:
-        """End the run, and unwind the program."""
-        self.stopped = self.stopped or f"replay_stopped: {error}"
-        if self._root is not None:
-            self._root.terminate("replay_stopped", failed=True, error=str(error), overrule=True)
-        raise Halted(str(error)) from error
-
-
-class _Given:
-    """The tool's own code, for `on_missing`."""
-
-    def __init__(self, body: CallBody) -> None:
-        self.spec = body.spec
-        self._body = body
-
-    def check(self, arguments: dict[str, JsonValue], context: ToolContext) -> None:
-        """Accept every call: the program has made it."""
-
-    async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
-        """Run the body."""
-        return await self._body.run(context)
 
 
 def _result(own: Recording, path: Path | None, *, complete: bool) -> RunResult:
@@ -291,9 +263,7 @@ def _checked_changes(recording: Recording, changes: Overrides) -> Overrides:
     require_known(changes.agents, programs, "agents: the program enters no recorded function")
     asked = [each.event for each in recording.records if isinstance(each.event, LlmRequested)]
     known = {each.model.partition("/")[0] for each in asked}
-    for model in (changes.model, *(each.model for each in changes.agents.values())):
-        if model is None:
-            continue
+    for model in filter(None, (changes.model, *(each.model for each in changes.agents.values()))):
         provider = model.partition("/")[0] if isinstance(model, str) and "/" in model else None
         if not isinstance(model, str) or (provider is not None and provider not in known):
             asks = f"the program asks its own clients, of {', '.join(sorted(known)) or 'no known provider'}"
@@ -308,16 +278,5 @@ def _answered_differently(recording: Recording) -> set[tuple[str, str, str]]:
         for entry in strands.entries:
             found[owner, entry.name, entry.key].add((entry.strand, entry.outcome()))
     return {
-        key
-        for key, answers in found.items()
-        if len({strand for strand, _ in answers}) > 1 and len({answer for _, answer in answers}) > 1
+        key for key, each in found.items() if len({strand for strand, _ in each}) > 1 < len({what for _, what in each})
     }
-
-
-def _first_prompt(recording: Recording, owner: str) -> str | None:
-    """Return the system prompt of an owner's first request."""
-    known = recording.owners[owner]
-    for each in known.exchanges[:1]:
-        first = next(iter(known.request(each.requested).messages), None)
-        return str(first.content) if first is not None and first.role == "system" else None
-    return None

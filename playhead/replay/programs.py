@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+import threading
 from collections import deque
 from contextlib import suppress
 from functools import partial
@@ -11,26 +13,28 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio.to_thread
 
 from playhead.diagnose.unmade import unmade_calls
-from playhead.errors import UsageError, nearest
+from playhead.errors import UsageError
 from playhead.instrument.programs import STRATEGY, Recorded
+from playhead.instrument.sealed import no_sockets
 from playhead.instrument.seam import Halted
 from playhead.kernel.session import RunContext
-from playhead.replay.loading import require_sound
+from playhead.replay.loading import require_known, require_sound
 from playhead.replay.program_worlds import FrozenProgram
 from playhead.replay.redacted import markers_in
-from playhead.replay.reproduction import Reproduction
+from playhead.replay.reproduction import Reproduction, SourceChange, changed_sources
 from playhead.replay.restoring import restored_as
-from playhead.replay.sealed import no_sockets
 from playhead.trace.clock import SystemClock
+from playhead.trace.events import AgentStarted, RunStarted
 from playhead.trace.format import new_run_id
 from playhead.trace.recorder import Recorder, Subscriptions
 from playhead.trace.values import from_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from playhead.diagnose.recording import Recording
     from playhead.instrument.worlds import ProgramWorld
+    from playhead.trace.line import Record
 
 _ENDINGS: Final = (Exception, Halted, SystemExit)
 """How a program may end. `sys.exit` ends the program, not the process that runs it again."""
@@ -44,10 +48,7 @@ def arguments_of(recording: Recording, program: Recorded, given: Mapping[str, An
     """
     settings: Any = recording.header.agent.strategy_settings
     signature = inspect.signature(program.function, eval_str=True)
-    unknown = [name for name in given if name not in signature.parameters]
-    if unknown:
-        hint = nearest(unknown[0], signature.parameters)
-        raise UsageError(f"{program.reference} has no parameter {unknown[0]!r}.{hint}")
+    require_known(given, signature.parameters, f"{program.reference} has no parameter")
     missing = [name for name in settings["not_json"] if name not in given]
     if missing:
         names = ", ".join(missing)
@@ -84,21 +85,43 @@ async def perform(
 ) -> None:
     """Run a program to its end, whatever it returns or raises: what it did is in the record."""
     begin = partial(program.begin, bound, lambda: run, world, about)
-    with suppress(*_ENDINGS):
-        if inspect.iscoroutinefunction(program.function):
-            await begin()
-        elif inspect.isasyncgenfunction(program.function):
-            async for _ in begin():
-                pass
-        else:
-            await anyio.to_thread.run_sync(partial(_to_its_end, begin), abandon_on_cancel=True)
+    is_plain = not (inspect.iscoroutinefunction(program.function) or inspect.isasyncgenfunction(program.function))
+    if (
+        is_plain or threading.current_thread() is not threading.main_thread()
+    ):  # `run_blocking` has a loop that nobody else needs
+        await anyio.to_thread.run_sync(partial(_to_its_end, begin), abandon_on_cancel=True)
+        return
+    task = asyncio.ensure_future(_awaited(begin()))  # a cancellation in the program is none of this task
+    try:
+        await asyncio.wait([task])
+    finally:
+        task.cancel()
+    with suppress(*_ENDINGS, asyncio.CancelledError):
+        task.result()
 
 
 def _to_its_end(begin: Callable[[], Any]) -> None:
-    with suppress(*_ENDINGS):
+    with suppress(*_ENDINGS, KeyboardInterrupt, asyncio.CancelledError):
         value = begin()
         if inspect.isgenerator(value):
             deque(value, maxlen=0)
+        elif inspect.iscoroutine(value) or inspect.isasyncgen(value):
+            asyncio.run(_awaited(value))
+
+
+async def _awaited(value: Any) -> None:  # noqa: ANN401 - a coroutine or an async generator
+    if not inspect.isasyncgen(value):
+        await value
+    else:
+        async for _ in value:
+            pass
+
+
+def changed_programs(recording: Recording, records: Iterable[Record]) -> tuple[SourceChange, ...]:
+    """Return the recorded functions among these records whose code is known and is not that of the recording."""
+    started = ((each.owner, each.event) for each in records if each.owner in recording.owners)
+    now = {owner: event.agent.sources for owner, event in started if isinstance(event, (RunStarted, AgentStarted))}
+    return tuple(each for each in changed_sources(recording, now) if (each.kind, each.change) == ("program", "code"))
 
 
 async def reproduce_program(
@@ -117,6 +140,8 @@ async def reproduce_program(
     subscriptions.add(None, world.hear)
     recorder = Recorder(SystemClock(), subscriptions=(subscriptions,))
     run = RunContext(new_run_id(), recorder, world)
+    records: list[Record] = []
+    subscriptions.add(None, records.append)
     with no_sockets(world.stop, sealed=sealed):
         await perform(known, bound, run, world, {"replay_of": recording.run_id, "replay_mode": "reproduce"})
     divergences = world.divergences()
@@ -127,7 +152,8 @@ async def reproduce_program(
         divergences=divergences,
         status=recording.status,
         cut_short=world.is_open,
-        redacted=recording.header.redacted,
+        redacted=recording.header.redacted or any(markers_in([each.expected, each.actual]) for each in divergences),
+        changed_sources=changed_programs(recording, records),
         ambiguous=tuple(world.ambiguous),
         notes=unmade_calls(recording.records),
     )

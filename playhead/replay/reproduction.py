@@ -96,7 +96,8 @@ class Reproduction:
     raced: tuple[str, ...] = ()
     """Agents whose ending in this way also ended the run. They are compared up to that point."""
     changed_sources: tuple[SourceChange, ...] = ()
-    """With `agent=`: code that a reproduction does not run and that differs, or may differ, from the recording."""
+    """With `agent=`: code that a reproduction does not run and that differs, or may differ, from the recording. With `program=`:
+    recorded functions whose code differs, or that of what they name in modules of yours."""
     not_compared: tuple[str, ...] = ()
     """What could not be compared: event kinds and fields that this version does not know, and request parameters
     without a fingerprint or with one made with another key."""
@@ -148,7 +149,7 @@ async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = 
         not_entered=tuple(sorted(set(world.races.inside.values()))),
         raced=tuple(sorted(world.races.until)),
         not_compared=tuple(sorted(follower.comparison.not_compared)),
-        changed_sources=tuple(_changed_sources(recording, world.sources)),
+        changed_sources=tuple(changed_sources(recording, world.sources)),
     )
 
 
@@ -223,7 +224,7 @@ async def run_frozen(
         )
 
 
-def _changed_sources(recording: Recording, now: Mapping[str, tuple[SourceInfo, ...]]) -> Iterator[SourceChange]:
+def changed_sources(recording: Recording, now: Mapping[str, tuple[SourceInfo, ...]]) -> Iterator[SourceChange]:
     """Yield the changes, agent by agent.
 
     A sub-agent that was entered is compared part by part instead of as a whole.

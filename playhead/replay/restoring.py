@@ -1,4 +1,4 @@
-"""Recorded values as a program had them: results and arguments of their annotated types, exceptions of their classes."""
+"""What was recorded, as a program had it: results and arguments of their types, exceptions of their classes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from playhead.trace.values import from_json
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from playhead.instrument.worlds import CallBody
+    from playhead.instrument.worlds import Body
     from playhead.trace.events import ErrorInfo, ToolCallCompleted
     from playhead.trace.values import JsonValue
 
 
-def returned(body: CallBody, completed: ToolCallCompleted) -> Any:  # noqa: ANN401 - the function's own
+def returned(body: Body, completed: ToolCallCompleted) -> Any:  # noqa: ANN401 - the function's own
     """Return or raise what the body of a recorded call returned or raised."""
     if completed.ok:
         return restored(body.function, completed.result)

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Final
 
 from playhead.compose.killswitches.output_cap import NAMES
 from playhead.errors import UsageError
+from playhead.importing.bodies import object_of, objects, placed
 from playhead.instrument.formats import with_body
-from playhead.instrument.reading import object_of, objects, placed
 from playhead.trace.types import text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from playhead.instrument.reading import Json, Place
-    from playhead.instrument.wire import WireRequest
+    from playhead.importing.bodies import Json, Place
+    from playhead.importing.wire import WireRequest
     from playhead.trace.values import JsonValue
 
 _CAPS: Final = frozenset({*NAMES, "maxOutputTokens"})
@@ -53,7 +53,7 @@ def changed(
     """
     body, url = wire.body, wire.url
     if system_prompt is not None:
-        body = _SYSTEM_PROMPTS[wire.format.name](body, system_prompt)
+        body = wire.format.with_prompt(body, system_prompt)
     for name, value in (parameters or {}).items():
         body = placed(body, _place(wire, name), value)
     if tools:
@@ -104,39 +104,3 @@ def _place(wire: WireRequest, parameter: str) -> Place:
     if parameter in _CAPS:
         return wire.format.cap_place(wire)
     return (parameter,) if wire.format.name == "ollama" and parameter in _BESIDE else (*wire.format.options, parameter)
-
-
-def _in_messages(body: Json, prompt: str) -> Json:
-    return {**body, "messages": _with_first(objects(body.get("messages")), prompt)}
-
-
-def _in_instructions(body: Json, prompt: str) -> Json:
-    given = objects(body.get("input"))
-    if body.get("instructions") or not _begins_with_system(given):
-        return {**body, "instructions": prompt}
-    return {**body, "input": _with_first(given, prompt)}
-
-
-def _in_instruction(body: Json, prompt: str) -> Json:
-    return {**body, "systemInstruction": {**object_of(body.get("systemInstruction")), "parts": [{"text": prompt}]}}
-
-
-def _with_first(messages: list[Json], prompt: str) -> list[Json]:
-    """Return the messages with this prompt in the place of a system message at their start."""
-    if _begins_with_system(messages):
-        return [{**messages[0], "content": prompt}, *messages[1:]]
-    return [{"role": "system", "content": prompt}, *messages]
-
-
-def _begins_with_system(messages: list[Json]) -> bool:
-    return bool(messages) and messages[0].get("role") in ("system", "developer")
-
-
-_SYSTEM_PROMPTS: Final[Mapping[str, Callable[[Json, str], Json]]] = {
-    "openai-chat": _in_messages,
-    "openai-responses": _in_instructions,
-    "anthropic": lambda body, prompt: {**body, "system": prompt},
-    "ollama": _in_messages,
-    "genai": _in_instruction,
-}
-"""How a body gets another system prompt, by wire format."""

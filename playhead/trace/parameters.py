@@ -45,6 +45,7 @@ KEY_BYTES: Final = 32
 UNKNOWN: Final = ""
 """The fingerprint of any value when there is no key: it shows that a value was given, and is never compared as equal."""
 _TAG: Final = "unrecorded"
+_BARE: Final = re.compile(r"\[redacted:(?![^\]\n]*:[0-9a-f]{8}\])")
 _WORD: Final = re.compile(r"[\w.,:;*/+ -]{0,100}")
 _NAME: Final = re.compile(r"[\w.-]{1,64}")
 
@@ -81,6 +82,11 @@ def marker(rule: str, credential: str) -> str:
     """
     made = fingerprint({"credential": credential})
     return f"[redacted:{rule}:{made.partition(':')[2][:8]}]" if made != UNKNOWN else f"[redacted:{rule}]"
+
+
+def is_keyed(text: str) -> bool:
+    """Return whether all that redaction put into a text tells equal from unequal credentials, as `marker` does."""
+    return _BARE.search(text) is None
 
 
 def comparable(one: str, other: str) -> bool:

@@ -69,7 +69,8 @@ class Redactor:
         self._credentials: Replacements = ()
         self._replacements: Replacements = ()
         self._in_errors: Replacements = ()
-        self._needles: tuple[bytes, ...] = ()
+        self.needles: tuple[bytes, ...] = ()
+        self._told: set[str] = set()
         self._found: set[str] = set()
         self._keywords_in = keywords().Match if detects else _no_keywords
         self.has_rules = bool(self._functions)
@@ -83,8 +84,9 @@ class Redactor:
 
         Return False, and do nothing, when the value is shorter than `MIN_SECRET`.
         """
-        if len(secret) < MIN_SECRET:
-            return False
+        if secret in self._told or len(secret) < MIN_SECRET:
+            return secret in self._told
+        self._told.add(secret)
         self._credentials = _with(self._credentials, {secret: name})
         self._replace({secret: name})
         return True
@@ -117,7 +119,7 @@ class Redactor:
         """Return whether `redact` may change the value in these JSON bytes; quick, without parsing."""
         if self._functions or self._keywords_in(data):
             return True
-        return any(needle in data for needle in self._needles) if self._needles else False
+        return any(needle in data for needle in self.needles) if self.needles else False
 
     def redact_model(self, model: AnyModel) -> AnyModel:
         """Return a redacted copy of an event, or of a value inside it, of the same type."""
@@ -146,7 +148,7 @@ class Redactor:
     def of_secrets(self) -> Redactor:
         """Return a redactor without the user's functions."""
         alone = Redactor(detects=self.detects)
-        alone._replacements, alone._needles = self._replacements, self._needles
+        alone._replacements, alone.needles = self._replacements, self.needles
         return alone
 
     def redact_identity(self, text: str) -> str:
@@ -168,7 +170,7 @@ class Redactor:
 
     def _replace(self, words: Mapping[str, str]) -> None:
         self._replacements = _with(self._replacements, words)
-        self._needles = tuple(to_json(form)[1:-1] for form, _ in self._replacements)
+        self.needles = tuple(to_json(form)[1:-1] for form, _ in self._replacements)
 
     def _detected(self, text: str, name: str = "") -> str:
         return without_credentials(text, name, self._learn) if self.detects else text

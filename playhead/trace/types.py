@@ -485,9 +485,10 @@ class HookInfo(Value):
 
 SourceKind = Literal[
     "tool", "hook", "emission", "killswitch", "approver", "validator", "output-type", "redactor", "model",
-    "agent",
+    "agent", "program",
 ]  # fmt: skip
-"""`emission` is an emission at the start; `agent` is the whole definition of a sub-agent, which may never be started."""
+"""`emission` is an emission at the start; `agent` is the whole definition of a sub-agent, which may never be started; `program`
+is a recorded function, which a reproduction does run."""
 
 
 class SourceInfo(Value):

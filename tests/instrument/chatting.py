@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,7 @@ class _Transport(httpx2.MockTransport):
         return _unread(super().handle_request(request))
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        await asyncio.sleep(0)  # so that it can be cancelled
         return _unread(await super().handle_async_request(request))
 
 
@@ -77,6 +79,7 @@ class _Pieces(httpx2.SyncByteStream, httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         for line in self._lines:
+            await asyncio.sleep(0)
             yield line
 
 

@@ -1,4 +1,7 @@
-"""Random programs: trees of requests, streams, tools, facts, errors, retries, nested programs, tasks and threads."""
+"""Random programs: trees of requests, streams, tools, facts, errors, retries, nested programs, tasks and threads.
+
+Some tasks are cancelled, time out, fail beside others, or are left at work; some results hold a credential.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import contextvars
 import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,7 +21,13 @@ from playhead import recorded, tool
 from playhead.instrument import facts
 from tests.instrument.chatting import Chat, says
 
-LEAVES = ("raise", "ask", "ask", "stream", "other", "flaky", "refused", "read", "write", "fail", "fact")
+LEAVES = (
+    *("raise", "ask", "ask", "stream", "other", "flaky", "refused", "read", "write", "fail", "fact"),
+    *("timeout", "secret"),
+)
+SECRET = "ghp_" + "Ab1" * 12
+LEFT: list[Any] = []
+"""Tasks that nobody waits for."""
 RAN: list[str] = []
 """The bodies that ran."""
 
@@ -94,6 +104,19 @@ async def read_later(key: str) -> str:
     return key
 
 
+@tool
+async def hang(key: str) -> None:
+    """Never return."""
+    await asyncio.Event().wait()
+
+
+@tool(read_only=True)
+def token(key: str) -> str:
+    """Return a credential."""
+    RAN.append(key)
+    return f"{key} {SECRET}"
+
+
 async def pause() -> None:
     """Let others take their turns."""
     for _ in range(JITTER.randrange(4)):
@@ -102,30 +125,36 @@ async def pause() -> None:
 
 def made(rng: random.Random, depth: int = 5) -> Node:
     """Return a random program."""
-    inner = ("seq", "gather", "gather", "nested", "threads", "try", "try")
+    inner = ("seq", "gather", "gather", "nested", "threads", "try", "try", "cancel", "group", "left")
     kind = rng.choice(inner[:3] if depth == 5 else (*inner, *LEAVES) if depth else LEAVES)
     key = rng.choice(("a", "b", "c", "d", "e", "va"))
     if kind == "threads":
         return Node(
             kind, parts=tuple(Node(rng.choice(("read", "write", "ask")), key) for _ in range(rng.randint(2, 4)))
         )
-    if kind in {"seq", "gather", "nested", "try"}:
+    if kind not in LEAVES:
         return Node(kind, key, tuple(made(rng, depth - 1) for _ in range(rng.randint(1, 4))))
     return Node(kind, key)
 
 
 def planted(rng: random.Random, node: Node) -> Node:
-    """Return the program with one leaf that does something with another key."""
-    if not node.parts:
-        return replace(node, kind="read", key="planted")
-    place = rng.randrange(len(node.parts))
+    """Return the program with one leaf that does something with another key, of a part that comes to its end."""
+    places = [place for place, each in enumerate(node.parts) if each.kind not in {"left", "cancel"}]
+    if not places:
+        return replace(node, kind="read", key="planted", parts=())
+    place = rng.choice(places)
     parts = (*node.parts[:place], planted(rng, node.parts[place]), *node.parts[place + 1 :])
     return replace(node, parts=parts)
 
 
-async def run(node: Node) -> Any:  # noqa: PLR0911 - one for each kind
+async def run(node: Node) -> Any:
     """Run a part of a program."""
     await pause()
+    return await (WITH_TASKS.get(node.kind, in_order))(node)
+
+
+async def in_order(node: Node) -> Any:  # noqa: PLR0911 - one for each kind
+    """Run a part of a program that starts no task itself."""
     if node.kind == "seq":
         return [await run(each) for each in node.parts]
     if node.kind == "try":
@@ -133,10 +162,10 @@ async def run(node: Node) -> Any:  # noqa: PLR0911 - one for each kind
             return [await run(each) for each in node.parts]
         except ValueError:
             return "caught"
+    if node.kind == "secret":
+        return await ask(Node("ask", token(node.key)))
     if node.kind == "raise":
         raise ValueError  # the same everywhere: which of several tasks fails first is a race of the program's own
-    if node.kind == "gather":
-        return list(await asyncio.gather(*map(run, node.parts)))
     if node.kind == "nested":
         return await nested([encoded(each) for each in node.parts])
     if node.kind == "threads":
@@ -149,6 +178,51 @@ async def run(node: Node) -> Any:  # noqa: PLR0911 - one for each kind
         chunks = await SERVERS.chats[0].acreate(asking(node), stream=True)
         return "".join([chunk.choices[0].delta.content or "" async for chunk in chunks])
     return await read_later(node.key) if node.key == "d" else leaf(node)
+
+
+async def timeout(node: Node) -> str:
+    """Wait for what never comes."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(hang(node.key), 0.002)
+    return "timeout"
+
+
+async def gather(node: Node) -> list[Any]:
+    """Run parts beside each other; if one fails, the others go on."""
+    return list(await asyncio.gather(*map(run, node.parts)))
+
+
+async def left(node: Node) -> str:
+    """Start a part, and do not wait for it."""
+
+    async def work() -> None:
+        with suppress(ValueError):
+            await asyncio.gather(*map(run, node.parts))
+
+    LEFT.append(asyncio.ensure_future(work()))
+    return "left"
+
+
+async def cancelled(node: Node) -> str:
+    """Start a part, and cancel it when the model has answered something else."""
+    task = asyncio.ensure_future(asyncio.gather(*map(run, node.parts)))
+    await ask(Node("ask", f"before {node.key}"))
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    return "cancelled"
+
+
+async def group(node: Node) -> Any:
+    """Run parts as a group, which cancels the others when one fails."""
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            begun = [tasks.create_task(run(each)) for each in node.parts]
+    except ExceptionGroup:
+        return "caught"
+    return [each.result() for each in begun]
+
+
+WITH_TASKS = {"gather": gather, "left": left, "cancel": cancelled, "group": group, "timeout": timeout}
 
 
 async def drain(before: set[Any]) -> None:

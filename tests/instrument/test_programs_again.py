@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import importlib
 import json
+import os
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 RAN: list[str] = []
 """The bodies of tools that ran."""
+LEFT: list[Any] = []
+"""Tasks that are left at work."""
 PROMPT = {"role": "system", "content": "Be brief."}
 
 
@@ -111,7 +115,7 @@ def test_a_program_reproduces_and_nothing_real_is_called() -> None:
         (lambda task: loop(task, "Be long.") + "2", "[0].content of the request", "Be brief.", "Be long."),
         (
             lambda task: str(send(text=task)) + loop(task),
-            "call of send comes before the request",
+            "call of send instead of the request",
             [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "x"}],
             {"text": "x"},
         ),
@@ -468,8 +472,8 @@ def test_a_sealed_replay_connects_nothing_but_the_model() -> None:
         assert (replay.verdict, "sealed" in str(replay.stopped)) == ("inconclusive", True)
 
 
-def test_what_redaction_hides_is_inconclusive() -> None:
-    """A result with a credential is served redacted: what the program makes of it looks the same, and nothing tells more."""
+def test_what_redaction_replaces_is_still_equal_or_not() -> None:
+    """A result with a credential is served with its keyed mark; a rule of the user's makes unequal texts equal, and that is said."""
     secret = "ghp_" + "Ab1" * 12
 
     @tool(read_only=True)
@@ -485,14 +489,14 @@ def test_what_redaction_hides_is_inconclusive() -> None:
     recording = playhead.load_recording("latest")
     assert secret not in recording.path.read_text()
     outcome = recording.reproduce_sync(program=asking)
-    assert (outcome.identical, outcome.divergences, len(outcome.ambiguous)) == (False, (), 1)
+    assert (outcome.identical, outcome.divergences, outcome.ambiguous) == (True, (), ())
     asking(f"my {secret}")
     with pytest.raises(UsageError, match=r"name of .*asking was redacted"):
         playhead.load_recording("latest").reproduce_sync(program=asking)
 
 
-async def test_what_was_cancelled_is_inconclusive() -> None:
-    """A call that the program itself cancelled has no result that could be served."""
+async def test_what_was_cancelled_is_cancelled_again() -> None:
+    """A call that the program itself cancelled waits for that; one that it does not cancel any more has no answer."""
 
     @tool
     async def hang() -> None:
@@ -503,16 +507,92 @@ async def test_what_was_cancelled_is_inconclusive() -> None:
         task = asyncio.ensure_future(hang())
         for _ in range(5):
             await asyncio.sleep(0)
+        if is_patient:
+            await task
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         return "cancelled"
 
+    is_patient = False
+
     assert await impatient() == "cancelled"
     recording = playhead.load_recording("latest")
     assert [each.ended for each in recording.root.results.values()] == ["cancelled"]
     outcome = await recording.reproduce(program=impatient)
+    assert (outcome.identical, outcome.divergences, outcome.ambiguous) == (True, (), ())
+    is_patient = True
+    outcome = await recording.reproduce(program=impatient)
     assert (outcome.identical, outcome.divergences, len(outcome.ambiguous)) == (False, (), 1)
+    assert "was cancelled, and is not now" in outcome.ambiguous[0]
+
+
+async def test_tasks_come_as_far_as_in_the_recording() -> None:
+    """What others had done when a task failed comes again, whoever is faster now, and what they do beyond that has no answer."""
+    ready, is_recorded, done = asyncio.Event(), True, list[str]()
+
+    @tool
+    async def hang() -> None:
+        await asyncio.Event().wait()
+
+    async def work(key: str) -> None:
+        await ECHO.acreate([{"role": "user", "content": key}])
+        await asyncio.sleep(0 if is_recorded else 0.01)
+        done.append(lookup(key))
+        ready.set()
+        if key == "a":
+            await hang()
+        elif is_recorded:
+            await asyncio.Event().wait()
+        done.append(lookup("beyond"))
+
+    async def fail() -> None:
+        if is_recorded:
+            await ready.wait()
+        await ECHO.acreate([PROMPT])
+        raise ValueError
+
+    @recorded
+    async def failing(task: str) -> str:
+        try:
+            async with asyncio.TaskGroup() as group:
+                for each in (work("a"), work("b"), fail()):
+                    group.create_task(each)
+        except ExceptionGroup as failed:
+            return f"{len(failed.exceptions)} failed"
+        return "done"
+
+    assert await failing("x") == "1 failed"
+    recording, is_recorded = playhead.load_recording("latest"), False
+    assert [each.name for each in recording.root.facts] == ["task-cancelled"] * 2
+    outcome = await recording.reproduce(program=failing)
+    assert (outcome.identical, outcome.divergences, outcome.ambiguous) == (True, (), ())
+    assert sorted(done) == ["a is 42", "a is 42", "b is 42", "b is 42"]
+
+
+async def test_a_task_that_its_function_left_at_work_comes_as_far_as_in_the_recording() -> None:
+    """The function ends when the task has done what it had done, and not before; what the task does then does not count."""
+    ready, free, is_recorded = asyncio.Event(), asyncio.Event(), True
+
+    async def work() -> None:
+        if not is_recorded:
+            await asyncio.sleep(0.01)
+        lookup("a")
+        ready.set()
+        await free.wait()
+
+    @recorded
+    async def leaving_work(task: str) -> str:
+        LEFT.append(asyncio.ensure_future(work()))
+        if is_recorded:
+            await ready.wait()
+        return task
+
+    assert await leaving_work("x") == "x"
+    recording, is_recorded = playhead.load_recording("latest"), False
+    outcome = await recording.reproduce(program=leaving_work)
+    free.set()
+    assert (outcome.identical, outcome.divergences, outcome.ambiguous) == (True, (), ())
 
 
 def test_requests_in_unknown_formats_are_reproduced_by_their_bytes() -> None:
@@ -597,21 +677,27 @@ def test_a_request_that_is_open_when_its_program_returns_has_no_answer() -> None
 
 
 def test_objects_that_are_no_json_are_the_same_in_each_process() -> None:
-    """An argument or an output that is shown by its `repr` is compared without its place in memory."""
+    """An argument or an output that is shown by its `repr` is compared without its place in memory; of a method its object is none."""
 
     @tool(read_only=True)
     def about(thing: Any) -> str:
         return type(thing).__name__
 
+    class Shop:
+        def pay(self, order: int) -> str:
+            return f"paid {order}"
+
     @recorded
     def making() -> Any:
         things.append(Chat(one_call))
         about(things[-1])
+        assert tool(Shop().pay)(7) == "paid 7"
         return things[-1]
 
     things: list[Chat] = []
     making()
     assert reproduced(making).identical
+    assert [each.started.args for each in playhead.load_recording("latest").root.calls.values()][1] == {"order": 7}
 
 
 def test_an_exit_of_the_program_is_its_ending_and_not_that_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -642,6 +728,46 @@ def test_an_exit_of_the_program_is_its_ending_and_not_that_of_the_command(monkey
     code[0] = 3
     done = command_line("reproduce", recording.path, "--program", f"{__name__}:leave")
     assert (done.exit_code, "SystemExit: 3" in done.stdout) == (1, True)
+
+
+@recorded
+async def leaving(task: str) -> str:
+    """Exit in a task, which ends the event loop."""
+
+    async def leave() -> None:
+        lookup(task)
+        sys.exit(3)
+
+    return str(await asyncio.gather(leave()))
+
+
+def test_an_exit_of_a_task_is_the_ending_of_its_program_and_not_of_the_command() -> None:
+    """It ends the program's event loop, in a replay one of its own: the command goes on to its report."""
+    with pytest.raises(SystemExit):
+        asyncio.run(leaving("x"))
+    recording = playhead.load_recording("latest")
+    assert recording.ending is not None
+    assert (recording.ending.terminated_by, recording.ending.error) == ("error", "SystemExit: 3")
+    assert reproduced(leaving, recording).identical
+    done = command_line("replay", recording.path, "--program", f"{__name__}:leaving")
+    assert (done.exit_code, "verdict   same" in done.stdout) == (1, True), done.output
+
+
+def test_a_program_that_changed_since_its_recording_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where it does the same: a function of the module that it calls is another one now; a value is no code."""
+    text = "import playhead\nSEEN = []\ndef helped(): return {}\n@playhead.recorded\ndef telling(task): SEEN.append(task); return helped()\n"
+    monkeypatch.syspath_prepend(str(tmp_path))
+    programs = []
+    for name, body in (("telling_one", "1 + 1"), ("telling_two", "2")):
+        (tmp_path / f"{name}.py").write_text(text.format(body))
+        os.utime(tmp_path / f"{name}.py", (0, 0))  # a file that is newer than the process may be another than what runs
+        programs.append(importlib.import_module(name).telling)
+    programs[0]("x")
+    recording, why = playhead.load_recording("latest"), "the code of program telling differs"
+    for program, said in zip(programs, ([], [why]), strict=True):
+        outcome, replay = reproduced(program, recording), recording.replay_sync(program=program)
+        assert (outcome.identical, [*map(str, outcome.changed_sources)]) == (True, said)
+        assert [*replay.notes] == [f"the program changed since the recording: {each}" for each in said]
 
 
 def test_blocks_that_cannot_guard_a_program_are_refused_before_it_is_run_again() -> None:

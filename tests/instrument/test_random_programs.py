@@ -57,8 +57,8 @@ async def test_a_random_program_reproduces_or_is_inconclusive_for_a_reason(seed:
         await made_up.drain(tasks)
         assert (made_up.SERVERS.asked, len(made_up.RAN)) == before
         if outcome.ambiguous:
-            cut_off = ("at work" in each or "no recorded answer" in each for each in outcome.ambiguous)
-            assert answered_differently(recording) or any(cut_off)
+            raced = ("came less or more far" in each or "is not now" in each for each in outcome.ambiguous)
+            assert answered_differently(recording) or any(raced)
         else:
             assert (outcome.divergences, outcome.identical) == ((), True)
 
@@ -68,5 +68,8 @@ async def test_a_random_program_reproduces_or_is_inconclusive_for_a_reason(seed:
     outcome = await recording.reproduce(program=made_up.program, args={"node": made_up.encoded(changed)})
     assert not outcome.identical
     if not outcome.ambiguous:
-        first = outcome.divergences[0]
-        assert "planted" in f"{first.actual}" or "of the call of nested differs" in first.what
+        noticed = (
+            "planted" in f"{each.actual}" or "of the call of nested differs" in each.what
+            for each in outcome.divergences
+        )
+        assert any(noticed)

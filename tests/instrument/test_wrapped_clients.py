@@ -16,8 +16,8 @@ import pytest
 
 from playhead.errors import UsageError
 from playhead.instrument.clients import wrap
-from playhead.instrument.seam import Halted, Served
-from playhead.instrument.transports import ClosedEarly
+from playhead.instrument.seam import Halted
+from playhead.instrument.transports import ClosedEarly, Served
 from tests.answering import answering
 from tests.instrument.wires import CHAT, MESSAGE, MESSAGE_EVENTS, chat_chunk, recording, sse
 
@@ -226,7 +226,6 @@ def test_each_try_of_the_sdk_is_an_exchange() -> None:
         assert ask_openai(wrap(openai_client(url))).choices[0].message.content == "It is 4."
     assert [each.asked.attempt for each in wires.kept] == [0, 1, 2]
     assert [str(each.answer.error) for each in wires.kept] == ["later", "later", "None"]
-    assert wires.kept[1].answer.error.retry_after_s == 0.001
 
 
 def test_a_stream_that_the_caller_leaves_ends_where_it_was_left() -> None:
@@ -411,7 +410,7 @@ def test_a_transport_is_recorded_for_a_client_that_takes_one(url: str) -> None:
     """A client that is made with a wrapped transport is recorded."""
     with recording() as wires, httpx.Client(transport=wrap(httpx.HTTPTransport()), base_url=url) as client:
         _ask_http(client)
-    assert [each.asked.wire and each.asked.wire.model for each in wires.kept] == ["openai/m"]
+    assert [each.asked.url.rpartition("/")[2] for each in wires.kept] == ["completions"]
 
 
 @pytest.mark.frameworks

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from playhead.instrument import seam
-from playhead.instrument.formats import read_answer
+from playhead.instrument.formats import read_answer, read_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from playhead.instrument.seam import Served
-    from playhead.instrument.wire import Asked
+    from playhead.importing.wire import Asked
+    from playhead.instrument.transports import Served
 
 
 @dataclass
@@ -45,8 +45,9 @@ class Kept:
     @property
     def answer(self) -> Any:
         """What its wire format says about the response."""
-        assert self.asked.wire is not None
-        return read_answer(self.asked.wire, self.status, self.headers, self.ends[0][1])
+        wire = read_request(self.asked.method, self.asked.url, self.asked.body)
+        assert wire is not None
+        return read_answer(wire, self.status, self.headers, self.ends[0][1])
 
 
 class Wires:

@@ -122,6 +122,14 @@ class Service:
         return key
 
 
+class Shop:
+    """An object whose method is no tool before it is bound."""
+
+    def pay(self, order: int) -> str:
+        """Pay."""
+        return f"paid {order}"
+
+
 def positional(key, /):
     """Take a key by its place."""
 
@@ -145,6 +153,7 @@ def no_schema(key: Callable[[], None]) -> None:
         (5, "5 is no function; @tool goes on a function"),
         (tool(plain), "plain is a tool already"),
         (Service(), r"Service: @tool\(name=''\): String should match pattern"),
+        (Shop.pay, r"Shop.pay is a method: write tool\(self.…\) where its object is made"),
         (positional, "positional: parameter key cannot be passed by name; a model passes arguments by name only"),
         (a_generator, "a_generator is a generator; a tool returns its whole result"),
         (with_context, "with_context: it has two ToolContext parameters; one is enough"),

@@ -6,19 +6,19 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from playhead.errors import ModelError, ModelRequestError, ModelUnavailableError, RateLimitError
+from playhead.importing.bodies import at, events, objects, parsed, placed, text
+from playhead.importing.wire import WireAnswer, WireRequest
 from playhead.instrument.formats.anthropic_messages import AnthropicMessages
 from playhead.instrument.formats.genai import GenerateContent
 from playhead.instrument.formats.ollama_chat import OllamaChat
 from playhead.instrument.formats.openai_chat import OpenAIChat
 from playhead.instrument.formats.openai_responses import OpenAIResponses
-from playhead.instrument.reading import at, events, objects, parsed, placed, text
-from playhead.instrument.wire import WireAnswer, WireRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from playhead.instrument.reading import Json
-    from playhead.instrument.wire import Format
+    from playhead.importing.bodies import Json
+    from playhead.importing.wire import Format
     from playhead.trace.values import JsonValue
 
 FORMATS: Final[tuple[Format, ...]] = (
@@ -59,7 +59,7 @@ def read_answer(wire: WireRequest, status: int, headers: Mapping[str, str], body
     if isinstance(read, list):
         parts = objects(read)
     answer, whole = (read, True) if parts is None else wire.format.joined(parts)
-    refused = _refusal(status, headers, (answer, *(parts or ())))
+    refused = _refusal(status, (answer, *(parts or ())))
     completion = wire.format.completion(answer) if isinstance(answer, dict) and refused is None else None
     return WireAnswer(completion, whole and completion is not None, refused)
 
@@ -75,7 +75,7 @@ def with_body(wire: WireRequest, body: Json, url: str | None = None) -> WireRequ
     return WireRequest(wire.format, url or wire.url, body, raw)
 
 
-def _refusal(status: int, headers: Mapping[str, str], read: Iterable[JsonValue]) -> ModelError | None:
+def _refusal(status: int, read: Iterable[JsonValue]) -> ModelError | None:
     """Return the error in a response, or in a part of a stream; None when it holds none."""
     said = next((error for each in read if (error := _error_in(each))), None)
     if status < 400 and said is None:  # noqa: PLR2004 - the statuses of errors begin here
@@ -83,21 +83,10 @@ def _refusal(status: int, headers: Mapping[str, str], read: Iterable[JsonValue])
     words = text(said) or text(at(said, "message")) or f"HTTP status {status}"
     is_refused = 400 <= status < 500 and status not in {408, 409}  # noqa: PLR2004
     kind = RateLimitError if status == 429 else ModelRequestError if is_refused else ModelUnavailableError  # noqa: PLR2004
-    error = kind(words[:_LONGEST])
-    error.retry_after_s = _pause_s(headers)
-    return error
+    return kind(words[:_LONGEST])
 
 
 def _error_in(read: JsonValue) -> JsonValue:
     if at(read, "type") == "error":
         return at(read, "error") or read
     return at(read, "error") or at(read, "response", "error")
-
-
-def _pause_s(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that the provider asks to wait."""
-    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
-        given = headers.get(name, "")
-        if given.isdecimal() and len(given) < 10:  # noqa: PLR2004 - a longer one is no pause
-            return int(given) / unit
-    return None

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, ClassVar
 
+from playhead.importing.bodies import Json, Place, at, count, object_of, objects, parsed, text
+from playhead.importing.wire import Format
 from playhead.instrument.formats.pieces import call, content_of, message, simplest, tool, usage_of
-from playhead.instrument.reading import Json, Place, at, count, object_of, objects, parsed, text
-from playhead.instrument.wire import Format
 from playhead.trace.types import Completion, ImagePart, TextPart, altered, made
 
 if TYPE_CHECKING:
@@ -54,6 +54,10 @@ class AnthropicMessages(Format):
     def tools(self, body: Json) -> Iterator[ToolSpec]:
         """Return the tools."""
         return (tool(each, "input_schema") for each in objects(body.get("tools")))
+
+    def with_prompt(self, body: Json, prompt: str) -> Json:
+        """Return the request with another system prompt."""
+        return {**body, "system": prompt}
 
     def completion(self, answer: Json) -> Completion | None:
         """Return the message."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, ClassVar
 
+from playhead.importing.bodies import Json, Place, at, object_of, objects, text
+from playhead.importing.wire import Format
 from playhead.instrument.formats.pieces import call, content_of, message, simplest, tool, usage_of
-from playhead.instrument.reading import Json, Place, at, object_of, objects, text
-from playhead.instrument.wire import Format
 from playhead.trace.types import Completion, ImagePart, Part, TextPart, made
 from playhead.trace.values import as_text
 
@@ -30,6 +30,7 @@ class GenerateContent(Format):
     provider = "gemini"
     path = re.compile(r"/models/(?P<model>[^/:]+):(generateContent|streamGenerateContent)$")
     own = frozenset({"contents", "systemInstruction", "tools"})
+    thread = "contents"
     caps: ClassVar[tuple[Place, ...]] = (("generationConfig", "maxOutputTokens"),)
     options = ("generationConfig",)
 
@@ -57,6 +58,10 @@ class GenerateContent(Format):
         for each in objects(body.get("tools")):
             for function in objects(each.get("functionDeclarations")):
                 yield tool(function, "parametersJsonSchema" if "parametersJsonSchema" in function else "parameters")
+
+    def with_prompt(self, body: Json, prompt: str) -> Json:
+        """Return the request with another text in its system instruction."""
+        return {**body, "systemInstruction": {**object_of(body.get("systemInstruction")), "parts": [{"text": prompt}]}}
 
     def completion(self, answer: Json) -> Completion | None:
         """Return the first candidate."""

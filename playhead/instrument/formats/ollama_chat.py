@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, ClassVar
 
+from playhead.importing.bodies import Json, Place, at, object_of, objects, text
 from playhead.instrument.formats.openai_chat import ROLES, OpenAIChat
 from playhead.instrument.formats.pieces import call, message, simplest, usage_of
-from playhead.instrument.reading import Json, Place, at, object_of, objects, text
 from playhead.trace.types import Completion, ImagePart, Part, TextPart, made
 
 if TYPE_CHECKING:

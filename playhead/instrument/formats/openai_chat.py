@@ -8,15 +8,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, ClassVar
 
-from playhead.instrument.formats.pieces import call, content_of, message, tool, usage_of
-from playhead.instrument.reading import Json, Place, at, first, object_of, objects, text
-from playhead.instrument.wire import Format
+from playhead.importing.bodies import Json, Place, at, first, object_of, objects, text
+from playhead.importing.wire import Format
+from playhead.instrument.formats.pieces import call, content_of, message, tool, usage_of, with_first
 from playhead.trace.types import Completion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from playhead.instrument.wire import WireRequest
+    from playhead.importing.wire import WireRequest
     from playhead.trace.types import Message, ToolCall, ToolSpec
 
 ROLES = {"system": "system", "developer": "system", "assistant": "assistant", "tool": "tool", "function": "tool"}
@@ -46,6 +46,10 @@ class OpenAIChat(Format):
         """Return the tools."""
         for each in objects(body.get("tools")):
             yield tool(object_of(at(each, text(each.get("type")))) or each, "parameters")
+
+    def with_prompt(self, body: Json, prompt: str) -> Json:
+        """Return the request with this prompt in the place of a system message at its start."""
+        return {**body, "messages": with_first(objects(body.get("messages")), prompt)}
 
     def cap_place(self, wire: WireRequest) -> Place:
         """Return where the output cap stands; OpenAI's newer models refuse `max_tokens`, other servers know only that."""

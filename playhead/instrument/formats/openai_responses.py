@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, ClassVar
 
+from playhead.importing.bodies import Json, Place, at, object_of, objects, text
+from playhead.importing.wire import Format
 from playhead.instrument.formats.openai_chat import ROLES
-from playhead.instrument.formats.pieces import call, content_of, message, tool, usage_of
-from playhead.instrument.reading import Json, Place, at, object_of, objects, text
-from playhead.instrument.wire import Format
+from playhead.instrument.formats.pieces import begins_with_system, call, content_of, message, tool, usage_of, with_first
 from playhead.trace.types import Completion, altered
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ class OpenAIResponses(Format):
     provider = "openai"
     path = re.compile(r"/responses$")
     own = frozenset({"model", "input", "instructions", "tools", "stream", "stream_options"})
+    thread = "input"
     caps: ClassVar[tuple[Place, ...]] = (("max_output_tokens",),)
 
     def messages(self, body: Json) -> list[Message]:
@@ -50,6 +51,13 @@ class OpenAIResponses(Format):
     def tools(self, body: Json) -> Iterator[ToolSpec]:
         """Return the tools."""
         return (tool(each, "parameters") for each in objects(body.get("tools")))
+
+    def with_prompt(self, body: Json, prompt: str) -> Json:
+        """Return the request with other instructions, or another system message at the start of its input."""
+        given = objects(body.get("input"))
+        if body.get("instructions") or not begins_with_system(given):
+            return {**body, "instructions": prompt}
+        return {**body, "input": with_first(given, prompt)}
 
     def completion(self, answer: Json) -> Completion | None:
         """Return the output."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from playhead.instrument.reading import Json, Place, at, text
+from playhead.importing.bodies import Json, Place, at, text
 from playhead.kernel.repair.lenient_json import read_call
 from playhead.trace.types import ImagePart, Message, Part, TextPart, ToolCall, ToolSpec, Usage, made
 from playhead.trace.values import as_text
@@ -44,6 +44,18 @@ def simplest(parts: list[Part]) -> Content:
     if len(parts) == 1 and isinstance(parts[0], TextPart):
         return parts[0].text
     return tuple(parts) or ""
+
+
+def with_first(messages: list[Json], prompt: str) -> list[Json]:
+    """Return the messages with this prompt in the place of a system message at their start."""
+    if begins_with_system(messages):
+        return [{**messages[0], "content": prompt}, *messages[1:]]
+    return [{"role": "system", "content": prompt}, *messages]
+
+
+def begins_with_system(messages: list[Json]) -> bool:
+    """Return whether the first message is a system prompt."""
+    return bool(messages) and messages[0].get("role") in ("system", "developer")
 
 
 def _json(part: JsonValue) -> str:

@@ -1,4 +1,4 @@
-"""Reads JSON that may have any shape. Nothing here raises: what is missing, or is of another type, is empty."""
+"""Reads bodies of HTTP messages, whose JSON may have any shape: what is missing, or of another type, is empty, and never raises."""
 
 from __future__ import annotations
 

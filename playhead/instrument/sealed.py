@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import UnrecordedCallError
@@ -17,27 +18,27 @@ if TYPE_CHECKING:
 
     from playhead.errors import ReplayError
 
-    Stop = Callable[[ReplayError], object]
-
-_stops: Final[list[Stop]] = []
+_stops: Final[list[Any]] = []
 """Each ends a sealed replay that runs now."""
-_hooked: Final[list[bool]] = []
 
 
 @contextmanager
-def no_sockets(stop: Stop, *, sealed: bool) -> Iterator[None]:
+def no_sockets(stop: Callable[[ReplayError], object], *, sealed: bool) -> Iterator[None]:
     """Stop the replay inside this block at a socket that is not the model's, if it is `sealed`."""
     if not sealed:
         yield
         return
-    if not _hooked:
-        sys.addaudithook(_refuse)
-        _hooked.append(True)
+    _listen()
     _stops.append(stop)
     try:
         yield
     finally:
         _stops.remove(stop)
+
+
+@cache
+def _listen() -> None:
+    sys.addaudithook(_refuse)
 
 
 def _refuse(event: str, arguments: tuple[Any, ...]) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from playhead.instrument.reading import Json, Place, at, object_of, text
+from playhead.importing.bodies import Json, Place, at, object_of, text
 
 if TYPE_CHECKING:
     import re
@@ -30,6 +31,8 @@ class Format(ABC):
     """Fields of a request that are not parameters."""
     caps: ClassVar[tuple[Place, ...]]
     """Where the output cap may stand; the first place is the one that is set where there is none."""
+    thread: ClassVar[str] = "messages"
+    """The field of a request that holds its messages."""
     options: ClassVar[Place] = ()
     """The object that holds the parameters, if they are not beside the messages."""
 
@@ -44,6 +47,10 @@ class Format(ABC):
     @abstractmethod
     def completion(self, answer: Json) -> Completion | None:
         """Return the answer; None when the body holds none."""
+
+    @abstractmethod
+    def with_prompt(self, body: Json, prompt: str) -> Json:
+        """Return a request with another system prompt."""
 
     @abstractmethod
     def joined(self, parts: list[Json]) -> tuple[Json, bool]:
@@ -82,17 +89,17 @@ class WireRequest:
         """The model as `provider/model`; the provider is that of the wire format."""
         return f"{self.format.provider}/{self.format.model(self)}"
 
-    @property
+    @cached_property
     def messages(self) -> tuple[Message, ...]:
         """The messages, the system prompt first; every id is 0."""
         return tuple(self.format.messages(self.body))
 
-    @property
+    @cached_property
     def tools(self) -> tuple[ToolSpec, ...]:
         """The tools offered."""
         return tuple(self.format.tools(self.body))
 
-    @property
+    @cached_property
     def parameters(self) -> dict[str, JsonValue]:
         """Everything else in the body, unredacted."""
         return self.format.parameters(self.body)
@@ -124,7 +131,5 @@ class Asked:
     """The bytes that the client is about to send."""
     attempt: int = 0
     """The attempt as the SDK counts it in `x-stainless-retry-count`: 0 for the first one, then 1, 2 …"""
-    wire: WireRequest | None = None
-    """What the wire format says; None when the format is unknown."""
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Credentials that the request carries, by header or query parameter, for redaction. They are never recorded."""

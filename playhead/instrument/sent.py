@@ -1,0 +1,142 @@
+"""What a program's request repeats of the one before: of a thread that grows, only what is new is read, redacted and looked up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from pydantic_core import to_json
+
+from playhead.importing.bodies import at, parsed
+from playhead.importing.wire import WireRequest
+from playhead.instrument.formats import read_request
+from playhead.trace.events import MessageRef
+from playhead.trace.parameters import fingerprint, is_keyed
+from playhead.trace.types import Message, made, with_ids
+from playhead.trace.values import scrub
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from playhead.importing.wire import Asked
+    from playhead.kernel.session import Session
+    from playhead.trace.events import LlmResponded, ToolCallCompleted
+    from playhead.trace.redaction import Redactor
+    from playhead.trace.types import Range
+
+
+@dataclass(slots=True)
+class Sent:
+    """A request as its program sends it."""
+
+    asked: Asked
+    wire: WireRequest | None
+    """The body, read; None when the wire format is unknown."""
+    known: int = 0
+    """How many of its messages are those of the request before."""
+    begin: int = 0
+    """Where the messages that are new begin in the body."""
+    end: int = 0
+    """Where the last message ends; 0 where that is not known."""
+    needles: tuple[bytes, ...] | None = None
+    """The secrets of which it holds none, as far as it is known; None where redaction concerns it."""
+    ranges: tuple[Range, ...] = ()
+    """The ids of the messages, as far as they are known."""
+
+    def identity(self, redactor: Redactor) -> str:
+        """Return the hash of the body after redaction; with a fingerprint where what that hides would look the same."""
+        body, begin = self.asked.body, self.begin if self.needles is redactor.needles else 0
+        # What holds no secret stays so in a longer body: none reaches over a whole message, whose quotes it would escape.
+        is_clean = not redactor.concerns(body[begin:])
+        self.needles = redactor.needles if is_clean else None
+        if is_clean:
+            return sha256(body).hexdigest()
+        text = scrub(body.decode(errors="replace"))
+        redacted = redactor.redact_text(text)
+        hashed = sha256(body if redacted == text else redacted.encode()).hexdigest()
+        is_shown = redacted == text or (is_keyed(redacted) and not redactor.has_rules)
+        return hashed if is_shown else f"{hashed}.{fingerprint(text)}"
+
+
+def read(asked: Asked, last: Sent | None) -> Sent:
+    """Return a request, given the one before of the same thread or task."""
+    grown = None if last is None or last.wire is None or last.asked.url != asked.url else _grown(asked, last, last.wire)
+    return grown or Sent(asked, read_request(asked.method, asked.url, asked.body))
+
+
+def _grown(asked: Asked, last: Sent, wire: WireRequest) -> Sent | None:
+    """Return a request that has the bytes of the one before, and more messages after those; None for any other."""
+    old, body = last.asked.body, asked.body
+    longer = len(body) - len(old)
+    last.end = last.end or (_end(wire) if longer > 0 else 0)
+    if not (last.end and body.startswith(old[: last.end] + b",") and body.endswith(old[last.end :])):
+        return None
+    name, end = wire.format.thread, last.end + longer
+    more = parsed(b"[" + body[last.end + 1 : end] + b"]")
+    if not (isinstance(more, list) and more) or wire.messages[-1].role == "assistant":  # a call may join that
+        return None
+    grown = WireRequest(wire.format, wire.url, {**wire.body, name: [*wire.body[name], *more]}, body)
+    messages = (*wire.messages, *wire.format.messages({name: more}))
+    vars(grown).update(messages=messages, tools=wire.tools, parameters=wire.parameters)
+    return Sent(asked, grown, len(wire.messages), last.end, end, last.needles, last.ranges)
+
+
+def _end(wire: WireRequest) -> int:
+    """Return where the last message ends in a body that is written as SDKs write JSON; 0 where that is not known."""
+    name = wire.format.thread
+    items = wire.body.get(name)
+    if not isinstance(items, list) or not items:
+        return 0
+    before, found, after = wire.raw.partition(to_json(items))
+    is_there = found and at(parsed(before + b"0" + after), name) == 0
+    return len(before) + len(found) - 1 if is_there else 0
+
+
+class SentMessages:
+    """The messages of a program's requests, with dense ids. The caller holds the scope's lock."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._ids: dict[Hashable, int] = {}
+        """Ids by content."""
+        self._refs: dict[Hashable, MessageRef] = {}
+        """Answers and results that the program may send back, by the message that it would send."""
+
+    def ranges(self, messages: tuple[Message, ...], known: tuple[Range, ...]) -> tuple[Range, ...]:
+        """Return the ids of a request's messages as ranges, after those that are `known`; write the messages that are new."""
+        return with_ids(known, [self._id(each) for each in messages])
+
+    def note_answer(self, response: LlmResponded) -> None:
+        """Know the message that repeats an answer."""
+        message = made(Message, id=0, role="assistant", content=response.text, tool_calls=response.tool_calls)
+        self._refs[_key(message)] = made(MessageRef, request=response.request)
+
+    def note_result(self, completed: ToolCallCompleted) -> None:
+        """Know the message that repeats a result."""
+        message = Message(id=0, role="tool", content=completed.observation(), tool_call_id=completed.call_id)
+        self._refs[_key(message)] = made(MessageRef, call=completed.call_id)
+
+    def _id(self, message: Message) -> int:
+        key = _key(message)
+        number = self._ids.get(key)
+        if number is not None:
+            return number
+        ref, port = self._refs.get(_key(message, name=None)), self._session.messages
+        fields: dict[str, Any] = message.model_dump(include={"tool_call_id", "name"}, exclude_none=True)
+        if ref is not None:
+            added = port.refer(message, ref, fields)
+        else:
+            if message.tool_calls:
+                fields["tool_calls"] = message.tool_calls
+            added = port.add(message.role, message.content, **fields)
+        self._ids[key] = added.id
+        return added.id
+
+
+def _key(message: Message, **other: object) -> Hashable:
+    """Return what a message says, as a key; the JSON of its parts would cost as much as the whole request."""
+    name = other.get("name", message.name)
+    is_plain = type(message.content) is str and not message.tool_calls
+    said = message.content if is_plain else message.model_dump_json(include={"content", "tool_calls"})
+    return message.role, said, message.tool_call_id, name
