@@ -51,7 +51,7 @@ test-ray: $(DEV)  ## replay on a local Ray cluster; Ray is installed (0.2 GB)
 	$(PIP) install --editable ".[ray]"
 	$(RUN)python -m pytest -m ray tests/replay $(ARGS)
 
-case-study: $(DEV)  ## ask for a verdict on two changes of 30 runs of a real model, on the local model server
+case-study: $(DEV)  ## ask for a verdict on three changes of 30 runs of a real model, on the local model server
 	$(RUN)python -m examples.many_runs.tickets
 
 test-phoenix: $(DEV) build/phoenix/.installed  ## send spans to a real Phoenix; it is installed into build/ (0.9 GB)

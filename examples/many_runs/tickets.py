@@ -1,4 +1,4 @@
-"""A case study on a real model: what do a new prompt, and another temperature, do to 30 recorded runs?
+"""A case study on a real model: what do new prompts, and another temperature, do to 30 recorded runs?
 
 `make case-study` runs it. The agent names the team that a ticket of support is for. The model server is the one at PLAYHEAD_TEST_API_BASE, or
 http://127.0.0.1:8091/v1; docs/guides/many-runs.md has what this printed.
@@ -36,6 +36,12 @@ NEW_PROMPT = f"""\
 Read the ticket to its end before you answer.
 
 Explain your choice to the customer in a friendly sentence."""
+OTHER_PROMPT = f"""\
+{PROMPT}
+
+Read the ticket to its end before you answer.
+
+Write a whole sentence."""
 TICKETS = {
     "billing": (
         "I was charged twice for one order.",
@@ -105,13 +111,14 @@ def playhead(*arguments: str) -> None:
 
 
 def main() -> None:
-    """Record, and ask for a verdict on each of the two changes."""
+    """Record, and ask for a verdict on each of the three changes."""
     os.environ |= {"OPENAI_API_KEY": "not-needed", "PLAYHEAD_TRACE_DIR": str(FOLDER), "COLUMNS": "100"}
     record()
-    (FOLDER / "new-prompt.md").write_text(NEW_PROMPT, encoding="utf-8")
     check = ("--success", "examples.many_runs.tickets:routed", "--margin", "0.1", "--baseline", "--concurrency", "1")
     every = ("replay", "--last", "30", "--api-base", API_BASE, *check)
-    playhead(*every, "--system-prompt", str(FOLDER / "new-prompt.md"), "--repeat", "2", "--group", "new-prompt")
+    for group, prompt in (("new-prompt", NEW_PROMPT), ("other-prompt", OTHER_PROMPT)):
+        (FOLDER / f"{group}.md").write_text(prompt, encoding="utf-8")
+        playhead(*every, "--system-prompt", f"{FOLDER}/{group}.md", "--repeat", "2", "--group", group)
     playhead(*every, "--set", "temperature=0", "--repeat", "1", "--group", "temperature-0")
 
 
