@@ -97,7 +97,11 @@ class Ledger:
         tools = [call.event.tool for call in failed if not self._echoes(answer, call)]
         if not tools and not (self.has_past or "```" in answer or any(not call.spec.read_only for call in self.calls)):
             open_to_doubt = any(sign(each).search(answer) for each in ("reported", "may"))
-            tools = [] if open_to_doubt else [tool for tool in self.deeds if self._is_ordered(tool)]
+            tools = (
+                []
+                if open_to_doubt
+                else [each for each in self.deeds if is_ordered(self.verbs[each], self.deeds[each], self.user_text)]
+            )
         if not tools:
             return None
         why, seqs = self._absence(tools)
@@ -116,14 +120,10 @@ class Ledger:
     def _is_sure(self, claim: Claim, tools: list[str], answer: str) -> bool:
         """Return whether a claim can only concern an action that the user requested."""
         ordered = is_ordered(set(), claim.deeds, self.user_text)
-        if self.has_past or "```" in answer or begins(self.user_text, "writes"):
-            return False
-        if is_question(self.user_text) and not ordered and not claim.own:
+        is_unasked = is_question(self.user_text) and not ordered and not claim.own
+        if self.has_past or "```" in answer or begins(self.user_text, "writes") or is_unasked:
             return False
         return bool(tools) or (not self._succeeded() and ordered)
-
-    def _is_ordered(self, tool: str) -> bool:
-        return is_ordered(self.verbs[tool], self.deeds[tool], self.user_text)
 
     def _has_support(self, claim: Claim) -> bool:
         """Return whether a successful call can have done the claimed action."""

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _LONGEST: Final = 20_000
 """The maximum number of characters of a call and its result that are searched for words."""
-_NOTHING: Final[list[object]] = [None, "", [], {}]
 _DID: Final = re.compile(r"ok|success\w*|sent|\w+ed", re.IGNORECASE)
 """Fields of a result that are true, or not 0, if the call had an effect."""
 
@@ -40,6 +39,8 @@ class CallFacts:
     repaired: list[str]
     """The stages of its repair."""
     end: ToolCallCompleted | None = None
+    end_seq: int | None = None
+    """The event that ends it."""
     unseen: tuple[str, ...] = ()
     """Numbers and e-mail addresses among its arguments that the run was not shown before, if it may have side effects."""
     otherwise: str = ""
@@ -92,7 +93,7 @@ class CallFacts:
         value, args = self.returned, self.event.args
         said = list(args.values()) if isinstance(args, dict) else []
         rest = [each for each in value.values() if each not in said] if isinstance(value, dict) else [value]
-        return self.ok is True and not any(rest) and any(each in _NOTHING for each in rest or [None])
+        return self.ok is True and not any(rest) and any(each in (None, "", [], {}) for each in rest or [None])
 
     @property
     def failure(self) -> str:

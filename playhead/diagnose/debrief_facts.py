@@ -99,7 +99,7 @@ class RunFacts:
             case e.ToolCallStarted() as event:
                 self._start(agent, record, event)
             case e.ToolCallCompleted() as event if event.call_id in agent.by_id:  # else its start is in a damaged line
-                self._complete(agent.by_id[event.call_id], event)
+                self._complete(agent.by_id[event.call_id], record, event)
             case e.ToolCallRepaired() as event:  # before its call starts
                 agent.repaired[event.call_id].append(short(event.stage, 100))
             case e.FinalAnswer() as event:
@@ -136,8 +136,8 @@ class RunFacts:
         call.unseen = (*(each.written for each in numbers), *addresses)
         call.otherwise = named_otherwise(call.event.rationale, args)
 
-    def _complete(self, call: CallFacts, event: e.ToolCallCompleted) -> None:
-        call.end = event
+    def _complete(self, call: CallFacts, record: Record, event: e.ToolCallCompleted) -> None:
+        call.end, call.end_seq = event, record.seq
         self._writes += not (call.spec.read_only or call.spec.kind == "meta")
         if event.error is not None:
             self.numbers.add(event.error.message)

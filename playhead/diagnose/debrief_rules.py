@@ -46,7 +46,7 @@ def repeated_after_success(agent: AgentFacts) -> Iterator[Found]:
 def empty_result(agent: AgentFacts) -> Iterator[Found]:
     """Reads found nothing."""
     if calls := [call for call in agent.real_calls if call.spec.read_only and call.found_nothing]:
-        yield "info", f"{calls[0].named} found nothing", tuple(call.record.seq for call in calls[:MOST])
+        yield "info", f"{calls[0].named} found nothing", tuple(call.end_seq for call in calls[:MOST])
 
 
 def unseen_argument(agent: AgentFacts) -> Iterator[Found]:

@@ -21,6 +21,7 @@ class Run {
       if (event.kind === "rationale-missing") missing.set(callOf(event), event);
       else if (STARTS.has(event.kind)) this.begin(event, waiting, missing.get(callOf(event)));
       else if (ENDS.has(event.kind)) this.end(event, waiting);
+      else if (event.kind === "agent-completed") Object.assign([...this.calls.values()].find((call) => call.inside === event.owner) ?? {}, { answer: event });
       else if (event.kind === "final-answer" && this.last.has(event.owner)) this.last.get(event.owner).answer = event;
       const name = nameOf(event);
       if (name) this.named.set(name, event);

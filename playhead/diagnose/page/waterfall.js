@@ -1,7 +1,5 @@
 // The waterfall: a row for each call, with its bar where it was in the time of the run; the index of the thread.
 
-const LINE = 240; // characters of arguments, and of a result, in a row
-
 class Waterfall {
   constructor(run, thread) {
     this.run = run;
@@ -51,8 +49,8 @@ class Waterfall {
         { class: "what", "--depth": call.owner.split("/").length - 1 },
         finding && h("span", { class: "sign", "data-tone": finding.severity, title: `${finding.label}: ${finding.what}` }, "⚑ "),
         h("span", { class: "name" }, nameOfCall(call)),
-        asked && ` ${asked.slice(0, LINE)}`,
-        h("span", { class: "said" }, `${asked ? " → " : " "}${answered.slice(0, LINE)}`),
+        asked && ` ${asked.slice(0, 240)}`,
+        h("span", { class: "said" }, `${asked ? " → " : " "}${answered.slice(0, 240)}`),
       ),
       h("span", { class: "seq" }, time(call.took)),
       h("i", { "--at": `${start}%`, "--took": `${end - start}%` }),
