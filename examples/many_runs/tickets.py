@@ -111,7 +111,7 @@ def playhead(*arguments: str) -> None:
 
 
 def main() -> None:
-    """Record, and ask for a verdict on each of the three changes."""
+    """Record, and ask for a verdict on each of three changes, and for the paragraph that did it."""
     os.environ |= {"OPENAI_API_KEY": "not-needed", "PLAYHEAD_TRACE_DIR": str(FOLDER), "COLUMNS": "100"}
     record()
     check = ("--success", "examples.many_runs.tickets:routed", "--margin", "0.1", "--baseline", "--concurrency", "1")
@@ -119,6 +119,17 @@ def main() -> None:
     for group, prompt in (("new-prompt", NEW_PROMPT), ("other-prompt", OTHER_PROMPT)):
         (FOLDER / f"{group}.md").write_text(prompt, encoding="utf-8")
         playhead(*every, "--system-prompt", f"{FOLDER}/{group}.md", "--repeat", "2", "--group", group)
+    blamed = (
+        "blame",
+        "ticket-27",
+        "--success",
+        "examples.many_runs.tickets:routed",
+        "--repeat",
+        "8",
+        "--api-base",
+        API_BASE,
+    )
+    playhead(*blamed, "--system-prompt", f"{FOLDER}/other-prompt.md")
     playhead(*every, "--set", "temperature=0", "--repeat", "1", "--group", "temperature-0")
 
 
