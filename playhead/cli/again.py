@@ -155,7 +155,7 @@ def _why_not(name: str) -> str:
 @click.option("--from", "at", type=int, metavar="K", help="Freeze all before turn K, from 0; changes hold from it on.")
 @click.option(
     "--answer",
-    type=options.json_or_text,
+    type=options.answer,
     metavar="ANSWER",
     help='With --from: what the model answers there; text, or `{"text": …, "calls": [{"tool": …, "arguments": {…}}]}`.',
 )

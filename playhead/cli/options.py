@@ -147,6 +147,13 @@ def json_or_text(text: str) -> JsonValue:
         return text
 
 
+def answer(text: str) -> JsonValue:
+    """Read a text, or an object with calls; broken JSON is not a text."""
+    if isinstance(read := json_or_text(text), str) and read.lstrip().startswith("{"):
+        raise click.BadParameter(f"{read} is no JSON; an answer that begins with {{ is an object with text and calls")
+    return read
+
+
 def prompt(text: str) -> str:
     """Return the content of the file, when the text names one, or else the text itself."""
     try:

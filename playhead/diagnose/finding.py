@@ -176,10 +176,10 @@ def _of_call(data: dict[str, Any]) -> Iterator[str]:
 
 
 def _texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
-    """Yield the ways to write a value: a text as it is, 420.0 also as 420, everything else as canonical JSON."""
+    """Yield the ways to write a value: a text as it is, 420 also as 420.0 and the other way round, the rest as canonical JSON."""
     yield value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
-    if isinstance(value, float) and value.is_integer():
-        yield str(int(value))
+    if type(value) in (int, float) and value % 1 == 0:
+        yield from (f"{int(value)}", f"{int(value)}.0")
 
 
 def _has_text(path: Path, text: str | None) -> bool:

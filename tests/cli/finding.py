@@ -65,6 +65,7 @@ QUESTIONS = {
     "--tool send_mail --arg amount=420": "dead listed later paid",
     "--arg amount=420 --arg to=Bo": "later",
     "--arg amount=420": "dead listed split later paid",
+    "--arg amount=420.0": "dead split later paid",
     """--arg 'to=["Ann","Bo"]'""": "listed",
     "--tool send_mail --arg amount=42": "",
     "--since 2026-09-21T14:17:20+00:00": "dead listed broken",
