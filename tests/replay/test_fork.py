@@ -209,5 +209,11 @@ def test_the_command_forks(tmp_path: Path) -> None:
     assert (other.exit_code, "verdict   changed" in other.output) == (0, True)
     edited = playhead("replay", path, "--from", "1", "--model", "recorded", "--edit", "3=4,181 feet", *where)
     assert (edited.exit_code, "name the model that is to" in edited.output) == (4, True)
-    for wrong in (["--answer", "x"], ["--from", "1", "--answer", "{no"], ["--edit", "3=x"], ["--from", "9"], ["--from", "1", "--edit", "x=y"]):
+    for wrong in (
+        ["--answer", "x"],
+        ["--from", "1", "--answer", "{no"],
+        ["--edit", "3=x"],
+        ["--from", "9"],
+        ["--from", "1", "--edit", "x=y"],
+    ):
         assert playhead("replay", path, *wrong, "--model", "recorded", *where).exit_code == 2, wrong
