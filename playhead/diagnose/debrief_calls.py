@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 _LONGEST: Final = 20_000
 """The maximum number of characters of a call and its result that are searched for words."""
-_DID: Final = re.compile(r"ok|success\w*|sent|\w+ed", re.IGNORECASE)
+_OK: Final = re.compile(r"ok|success\w*")
+_DID: Final = re.compile(r"ok|success\w*|sent|(?!failed|skipped|rejected)\w+ed")
 """Fields of a result that are true, or not 0, if the call had an effect."""
 
 
@@ -75,7 +76,7 @@ class CallFacts:
     @cached_property
     def reported(self) -> str | None:
         """The problem that a returned result reports."""
-        return _failure_in(self.returned) if self.end and self.end.ok else None
+        return _failure_in(self.returned, is_read=self.spec.read_only) if self.end and self.end.ok else None
 
     @cached_property
     def returned(self) -> object:
@@ -91,6 +92,7 @@ class CallFacts:
     def found_nothing(self) -> bool:
         """Whether it returned nothing, or an object of nothing but empty values and what the call had said."""
         value, args = self.returned, self.event.args
+        value = None if isinstance(value, str) and sign("nothing").fullmatch(value.strip()) else value
         said = list(args.values()) if isinstance(args, dict) else []
         rest = [each for each in value.values() if each not in said] if isinstance(value, dict) else [value]
         return self.ok is True and not any(rest) and any(each in (None, "", [], {}) for each in rest or [None])
@@ -102,20 +104,18 @@ class CallFacts:
         return self.reported or (short(error.message or error.type) if error else "")
 
 
-def _failure_in(result: object) -> str | None:
-    """Return the problem that a result reports; None if it reports none."""
+def _failure_in(result: object, *, is_read: bool) -> str | None:
+    """Return the problem that a result reports; None if it reports none. What a read found failed is no failure of the read."""
     if isinstance(result, str):
-        return result[:100] if sign("failure").match(plain(result.strip())) else None
+        return result[:100] if any(sign(each).match(plain(result.strip())) for each in ("failure", "broken")) else None
     if not isinstance(result, dict):
         return None
     for name, value in result.items():
-        undone = _DID.fullmatch(str(name)) and (value is False or (value == 0 and type(value) is int))
-        wrong = str(name).lower() in {"error", "errors", "failure"} and value
-        state = (
-            plain(value)
-            if str(name).lower() in {"status", "state", "result", "outcome"} and isinstance(value, str)
-            else ""
-        )
-        if undone or wrong or sign("failure").search(state):
+        field = str(name).lower()
+        undone = (_OK if is_read else _DID).fullmatch(field) and (value is False or (value == 0 and type(value) is int))
+        wrong = field in {"error", "errors", "failure", "iserror", "is_error"} and value and type(value) is not int
+        coded = field in {"status", "status_code", "statuscode"} and value in range(400, 600)  # of HTTP
+        state = plain(value) if field in {"status", "state", "result", "outcome"} and isinstance(value, str) else ""
+        if undone or wrong or coded or (not is_read and sign("failure").search(state)):
             return ", ".join(f"{key}: {each}" for key, each in result.items())[:200]
     return None

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from playhead.diagnose.debrief_model import Flag, Severity
 from playhead.diagnose.parts import counted, short
-from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -110,14 +109,10 @@ def flags_of(agents: Iterable[AgentFacts]) -> tuple[Flag, ...]:
 
 def _is_needless(before: CallFacts, call: CallFacts) -> bool:
     """Return whether nothing in the trace explains the repeated call."""
-    if call.ok is False or (call.ok and _result(call) != _result(before)):
+    if call.ok is False or (call.ok and call.returned != before.returned):
         return False  # the call did not run, or returned something new
     if call.spec.read_only and call.writes_before > before.writes_before:
         return False  # the data it reads may have changed
     return call.event.rationale is None or (
         before.event.rationale is not None and call.event.rationale.why == before.event.rationale.why
     )
-
-
-def _result(call: CallFacts) -> str:
-    return as_text(call.end.result) if call.end else ""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from playhead.diagnose import report_model as m
 from playhead.diagnose.debrief import build_debrief
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from playhead.diagnose.diff_types import RunDiff
     from playhead.diagnose.recording import Recording
     from playhead.trace.line import Record
-
-_WHAT: Final = 240
-"""The maximum length of an event's sentence, in characters; `data` has all."""
 
 
 def run_report(recording: Recording) -> m.RunReport:
@@ -74,6 +71,6 @@ def _event(record: Record, start_us: int) -> m.Event:
         **at(record),
         at_ms=(record.ts - start_us) / 1000,
         kind=record.kind,
-        what=short(summarise(record.event), _WHAT),
+        what=short(summarise(record.event)),
         data=json.loads(encode_data(record.event)),
     )

@@ -8,6 +8,7 @@ import pytest
 
 from playhead.diagnose.debrief import build_debrief
 from playhead.diagnose.debrief_rules import RULES
+from playhead.trace import events as e
 from playhead.trace.events import (
     FinalAnswer,
     LlmRequested,
@@ -189,4 +190,67 @@ def test_flags_name_their_events():
     debrief = build_debrief(made(*twice.events))
     assert [(flag.rule, flag.severity, flag.seqs) for flag in debrief.flags] == [
         ("repeated-after-success", "high", (10,))
+    ]
+
+
+FAILED: list[tuple[str, Any]] = [
+    ("read", {"error": "503", "customer": None}),
+    ("read", '{"isError": true, "content": "quota"}'),
+    ("read", {"status": 404, "body": ""}),
+    ("read", "Traceback (most recent call last): …"),
+    ("write", {"status": "declined"}),
+    ("write", {"delivered": False}),
+]
+FINE: list[tuple[str, Any]] = [
+    ("read", {"error": None, "rows": [1]}),
+    ("read", {"errors": 240, "requests": 1200}),
+    ("read", {"status": "failed", "build": "b-77"}),
+    ("read", {"locked": False}),
+    ("write", {"sent": 3, "failed": 0}),
+    ("read", "Errors are listed below."[7:]),
+]
+
+
+@pytest.mark.parametrize(("tool", "result"), [*FAILED, *FINE])
+def test_results_that_report_a_failure(tool: str, result: Any):
+    """They are among the errors, and where to look first names their events; what a read found failed is no failure."""
+    debrief = build_debrief(made(*run().call(tool, result=result).answer("That did not work.").events))
+    assert [(each.where, each.type) for each in debrief.errors] == [(f"tool:{tool}", "reported")] * (
+        (tool, result) in FAILED
+    )
+    assert [each.places[0].seq for each in debrief.findings if each.label == "failure"] == [
+        each.seq for each in debrief.errors
+    ]
+
+
+@pytest.mark.parametrize("result", [None, "", [], {"rows": [], "total": 0}, "No results found.", "[]"])
+def test_reads_that_found_nothing(result: Any):
+    """One flag for all such calls, with their results' events."""
+    flags = build_debrief(made(*run().call(result=result).call(result=[0]).call(result=result).events)).flags
+    assert [(flag.rule, flag.severity, len(flag.seqs)) for flag in flags] == [("empty-result", "info", 2)]
+
+
+def test_one_fault_is_one_finding():
+    """A sub-agent's error, which its caller and the run repeat, is one line with every place; a loop is one, too."""
+    error = ErrorInfo(type="AuthError", message="401 invalid credentials")
+    failed = e.LlmFailed(request=0, error=error, latency_ms=1.0)
+    end = e.RunCompleted(
+        status="failed", terminated_by="llm_error", terminated_source="kernel", error="model: 401 invalid credentials"
+    )
+    debrief = build_debrief(
+        made(
+            ("root/helper@0.0", failed),
+            failed,
+            *run().call(arguments=SAME).call(arguments=SAME).call(arguments=SAME).events,
+            end=end,
+        )
+    )
+    found = [
+        (each.severity, each.label, each.what, each.count, [place.seq for place in each.places])
+        for each in debrief.findings
+    ]
+    again = 'read(key="a") had succeeded before and was called again, 2 times'
+    assert found == [
+        ("high", "failure", "model: AuthError", 2, [1, 2, 14]),
+        ("info", "repeated after success", again, 1, [8, 11]),
     ]
