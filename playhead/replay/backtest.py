@@ -61,13 +61,13 @@ class RunBacktest(BaseModel, frozen=True):
     """The run."""
     path: str
     """Its file."""
-    status: str | None
+    status: str | None = None
     """The recorded status, `done` or `failed`; None if the file has no end."""
-    ended_by: str | None
+    ended_by: str | None = None
     """The recorded reason code of the end."""
     ended_well: bool = False
     """Whether the run ended with the model's answer."""
-    verdict: Verdict
+    verdict: Verdict = "untouched"
     """The effect of the switches."""
     stop: Stop | None = None
     """The point at which the run would have stopped."""
@@ -124,34 +124,25 @@ def backtest(recording: Recording, switches: Sequence[SwitchExpression]) -> RunB
 
     >>> backtest(load_recording("latest"), [parse_switch("budget_limit(max_tokens=20000)")])  # doctest: +SKIP
     """
-    ending = recording.ending
-    well = ending is not None and ending.status == "done" and ending.terminated_by in ANSWERED
-    found: dict[str, Any] = {}
-    stop: Stop | None = None
+    ending, found = recording.ending, dict[str, Any]()
     why = None if ending else "the file has no end, and no switch fires in what it holds"
+    if ending is not None:
+        well = ending.status == "done" and ending.terminated_by in ANSWERED
+        found = {"status": ending.status, "ended_by": ending.terminated_by, "ended_well": well}
     try:
         guarded = GuardedRecording(recording, [each.block for each in switches])
-        found = {"notes": tuple(_notes(guarded)), "took": _figures(guarded)}
+        found |= {"notes": tuple(_notes(guarded)), "took": _figures(guarded)}
         stop = run_blocking(guarded.run)
         if stop is not None:
-            why = None
-            found |= {"stop": stop, "saved": _figures(guarded, stop.seq, stop.after_ms / 1000)}
+            saved, why = _figures(guarded, stop.seq, stop.after_ms / 1000), None
+            found |= {"verdict": "stopped", "stop": stop, "saved": saved, "lost": found.get("ended_well", False)}
     except (UnknownOutcomeError, NotATraceError) as unknown:
         why = str(unknown)
     except (ArithmeticError, LookupError, ValueError):
         why = "its events do not fit together, or hold figures that cannot be added up"
-    verdict: Verdict = "unknown" if why is not None else "untouched" if stop is None else "stopped"
-    return RunBacktest(
-        run_id=recording.run_id,
-        path=str(recording.path),
-        status=None if ending is None else ending.status,
-        ended_by=None if ending is None else ending.terminated_by,
-        ended_well=well,
-        lost=well and verdict == "stopped",
-        verdict=verdict,
-        why_unknown=why,
-        **found,
-    )
+    if why is not None:
+        found |= {"verdict": "unknown", "why_unknown": why}
+    return RunBacktest(run_id=recording.run_id, path=str(recording.path), **found)
 
 
 def _notes(guarded: GuardedRecording) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from playhead.agent.toolset import address_of, agents_below
 from playhead.errors import UnknownModelError, UsageError
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from playhead.kernel.models.base import Model
     from playhead.trace.redaction import Redactor
     from playhead.trace.types import AgentHeader, ToolSpec
-
-NO_ADAPTER: Final = ("scripted",)
-"""Providers of models that were objects in a program and cannot be recreated from a name."""
 
 
 async def check_models(models: Iterable[Model]) -> None:
@@ -88,8 +85,7 @@ class Cast:
         """The address of the root's recorded model."""
         self._of_root = {recording.header.agent.model, self.root_header.model}
         self._resolved = cache(resolve_model)
-        own = Below(self.root_header, None if agent is None else agent.model)
-        self.root_model = self._model_of(own, overrides)
+        self.root_model = self._model_of(Below(self.root_header, None if agent is None else agent.model), overrides)
         self._of_agents = tuple((each.header.name, self._model_of(each, self._changes(each))) for each in self.below)
 
     def root(self, *, has_tools: bool) -> AgentHeader:
@@ -123,10 +119,9 @@ class Cast:
 
     def notes(self) -> Iterator[str]:
         """Yield a note for each agent whose model differs from the root's."""
-        root = self.root_model.name
-        for name, model in sorted({(name, model.name) for name, model in self._of_agents}):
-            if model != root:
-                yield f"the agent {name} is answered by {model}, live, not by {root}"
+        others = {(name, model.name) for name, model in self._of_agents if model.name != self.root_model.name}
+        for name, model in sorted(others):
+            yield f"the agent {name} is answered by {model}, live, not by {self.root_model.name}"
 
     def _changes(self, each: Below) -> AgentOverrides:
         return self._overrides.agents.get(each.header.name, AgentOverrides())
@@ -148,7 +143,7 @@ class Cast:
         return model
 
     def _recreated(self, name: str) -> Model:
-        if provider_of(name) not in NO_ADAPTER:
+        if provider_of(name) != "scripted":  # an object of a program
             with suppress(UnknownModelError):
                 return self._resolved(name, api_base=self._own_base if name == self.root_header.model else None)
         why = "it was an object of a program, or the import of its run does not say more"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict, cast
 
 from playhead.errors import PlayheadError, UsageError
+from playhead.kernel.checks import at_least
 from playhead.kernel.describe import describe
 from playhead.kernel.models import resolve_model
 from playhead.kernel.rationale import strip_rationales
@@ -89,9 +90,7 @@ async def decide(
     """
     require_sound(recording)
     require_known(options, DecideOptions.__annotations__, "decide has no option")
-    repeat, api_base = options.get("repeat", 1), options.get("api_base")
-    if type(repeat) is not int or repeat < 1:
-        raise UsageError(f"repeat must be a whole number from 1; it is {repeat!r}")
+    repeat, api_base = at_least("repeat", options.get("repeat", 1), 1), options.get("api_base")
     if not models:
         raise UsageError("models (--models): name at least one model")
     made = [resolve_model(each, api_base=api_base) if isinstance(each, str) else each for each in models]
@@ -103,8 +102,8 @@ async def decide(
     known = recording.root.responses.get(asked.request)
     found = [Decision(RECORDED, 1, error="no answer was recorded") if known is None else _made(RECORDED, known, reads)]
     for model in made:
-        answers = [await _decision(model, replace(request, model=model.name), reads) for _ in range(repeat)]
-        found += _counted(answers)
+        asking = replace(request, model=model.name)
+        found += _counted([await _decision(model, asking, reads) for _ in range(repeat)])
     return tuple(found)
 
 

@@ -7,7 +7,7 @@ event of the turn the world becomes that of a replay, with its overrides, and no
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, cast
 
 from playhead.agent.toolset import address_of
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from playhead.kernel.outcome import Outcome
     from playhead.kernel.session import Guard, Session, Tool, ToolContext
     from playhead.kernel.state import KernelState
-    from playhead.replay.frozen import FrozenModel
     from playhead.replay.plan import Plan
     from playhead.trace.line import Record
     from playhead.trace.types import AgentHeader, Prices, ToolSpec
@@ -75,7 +74,7 @@ class ForkWorld(ReplayWorld):
         self._prefix, self._same = (Follower(each, self.recorded.races, open_ended=True) for each in (before, whole))
         self.first_request = 1 + max((each.requested.request for each in before.root.exchanges), default=-1)
         """The root's first request that is not frozen."""
-        self._models: dict[str, FrozenModel] = {}
+        self._answers = cache(self.recorded.answers_of)
         self._root: tuple[Session, Sequence[Callable[[Session], Guard]]] | None = None
         self._error: DivergedError | None = None
         self._prices: Prices | None = None
@@ -159,7 +158,7 @@ class ForkWorld(ReplayWorld):
         """Return the recorded answers of fallback models; a live model has no fallback."""
         if self.frozen is None:
             return super().fallbacks_for(owner, infos, models)
-        return [(info, self.model_for(owner, unasked(info.model))) for info in infos]
+        return [(info, self.model_for(owner, GivenModel(info.model))) for info in infos]
 
     def given(self, owner: str) -> Harness | None:
         """Return the hooks and killswitches that the overrides give an agent, from the turn on."""
@@ -179,8 +178,7 @@ class ForkWorld(ReplayWorld):
 
     def offered(self, owner: str, tools: Mapping[str, Tool]) -> list[ToolSpec]:
         """Return the recorded tools of what began before the turn: the requests after it have the changed ones."""
-        is_changed = self.is_live and owner != "root"
-        return super().offered(owner, tools) if is_changed else self.specs(owner, tools)
+        return super().offered(owner, tools) if self.is_live and owner != "root" else self.specs(owner, tools)
 
     def _tool(self, spec: ToolSpec, given: Tool | None) -> Tool:
         return super()._tool(spec, given) if spec.kind == "meta" else ForkTool(self, spec, given)
@@ -205,18 +203,15 @@ class ForkWorld(ReplayWorld):
         if self.is_live and (self._same.error is not None or self._same.comparison.first is not None):
             why = "asks the model what it was not asked in the recording"
             raise UnrecordedCallError(f"{owner} {why}; name the model that is to answer from there on (model=)")
-        if owner not in self._models:
-            self._models[owner] = self.recorded.answers_of(owner, request.model)
-        return await self._models[owner].complete(request)
+        return await self._answers(owner, request.model).complete(request)
 
     def changed(self, request: Request) -> Request:
         """Return a request of the root as the overrides and edits change it."""
         plan = self._plan
         model = request.model if self.at.is_recorded else plan.cast.root_model.name
         parameters = plan.overrides.applied_to(request.parameters)
-        messages, tools = tuple(map(self._edited, request.messages)), request.tools
-        if plan.overrides.tools:
-            tools = tuple(changed_tools(plan.overrides, tools))
+        messages = tuple(map(self._edited, request.messages))
+        tools = tuple(changed_tools(plan.overrides, request.tools))
         return replace(request, model=model, parameters=parameters, tools=tools, messages=messages)
 
     def _edited(self, message: Message) -> Message:
@@ -231,12 +226,16 @@ class ForkWorld(ReplayWorld):
         return message
 
 
+async def _refuse(request: Request) -> Completion:
+    raise UnrecordedCallError(f"the recording has no answer of {request.model} to request {request.number}")
+
+
 @dataclass
 class GivenModel:
-    """A model whose requests a function answers."""
+    """A model whose requests a function answers; without a function, it has no answer."""
 
     name: str
-    complete: Callable[[Request], Coroutine[Any, Any, Completion]]
+    complete: Callable[[Request], Coroutine[Any, Any, Completion]] = _refuse
     secrets: Mapping[str, str] = field(default_factory=dict)
 
     async def prices(self) -> None:
@@ -308,12 +307,3 @@ class ForkHooks:
         if self._inner.wants(tag):
             payload = await self._inner.offer(session, tag, payload, key, details)
         return self._world.changed(payload) if self._world.is_live and isinstance(payload, Request) else payload
-
-
-def unasked(name: str) -> GivenModel:
-    """Return what takes the place of a recorded model: it is never asked."""
-
-    async def refuse(request: Request) -> Completion:
-        raise UnrecordedCallError(f"the recording has no answer of {name} to request {request.number}")
-
-    return GivenModel(name, refuse)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 from playhead.errors import UsageError
 from playhead.replay.decisions import RECORDED
 from playhead.replay.engine import run_plan
-from playhead.replay.fork_world import Fork, ForkWorld, unasked
+from playhead.replay.fork_world import Fork, ForkWorld, GivenModel
 from playhead.replay.loading import first_of_turn, read_reference
 from playhead.replay.overrides import AgentOverrides, Overrides
 from playhead.replay.plan import make_plan
@@ -102,8 +102,8 @@ def _is_call(given: object) -> bool:
 
 def _checked_edits(recording: Recording, cut: int, edit: Mapping[int, str] | None) -> dict[int, str]:
     """Return the edits of messages that stand before the turn."""
-    events = (record.event for record in recording.records if record.owner == "root" and record.seq < cut)
-    known = {event.id for event in events if isinstance(event, MessageAdded)}
+    before = (each.event for each in recording.root.records if each.seq < cut)
+    known = {each.id for each in before if isinstance(each, MessageAdded)}
     for number, text in (edit or {}).items():
         if number not in known or not isinstance(text, str):
             there = f"before the turn the root has messages {min(known)} to {max(known)}"
@@ -117,5 +117,5 @@ def _answering(recording: Recording, changes: Overrides) -> Overrides:
         raise UsageError('agents: model="recorded" has only what the recorded agents were answered; name a model')
     root = recording.header.agent.model
     below = [each.started.agent for each in recording.owners.values() if isinstance(each.started, AgentStarted)]
-    agents = {each.name: AgentOverrides(model=unasked(each.model)) for each in below if each.model != root}
-    return changes.model_copy(update={"model": unasked(root), "agents": agents})
+    agents = {each.name: AgentOverrides(model=GivenModel(each.model)) for each in below if each.model != root}
+    return changes.model_copy(update={"model": GivenModel(root), "agents": agents})

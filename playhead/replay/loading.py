@@ -11,13 +11,13 @@ from playhead.diagnose.recording import read_recording
 from playhead.errors import NotReplayableError, UsageError, nearest
 from playhead.settings import load_settings
 from playhead.trace.blobs import run_id_of
-from playhead.trace.events import EventBase
 from playhead.trace.store import TraceStore
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from playhead.diagnose.recording import Recording
+    from playhead.trace.events import EventBase
     from playhead.trace.line import Record
 
 
@@ -63,9 +63,8 @@ def first_of_turn(recording: Recording, at: int, option: str, kind: type[EventBa
         if record.iteration is not None and isinstance(record.event, kind):
             first.setdefault(record.iteration, record)
     if type(at) is not int or at not in first:
-        what = "turn" if kind is EventBase else "turn that asked a model"
         there = ", ".join(map(str, first)) or "none"
-        raise UsageError(f"at ({option}): {recording.run_id} has no {what} with the number {at!r}; there are: {there}")
+        raise UsageError(f"at ({option}): {recording.run_id} cannot begin at turn {at!r}; it can at: {there}")
     return first[at]
 
 

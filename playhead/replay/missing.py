@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pydantic_core import from_json as parsed
 
-from playhead.errors import PlayheadError, UnrecordedCallError, UsageError, nearest
+from playhead.errors import PlayheadError, UnrecordedCallError, UsageError
 from playhead.kernel.describe import describe, is_failure
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.base import Model
 from playhead.kernel.outcome import Outcome
+from playhead.replay.loading import require_known
 from playhead.trace.types import Message, Request
 from playhead.trace.values import JsonValue, canonical_json, to_json
 
@@ -65,9 +66,10 @@ def checked_policies(on_missing: Any, *, has_code: bool, api_base: str | None = 
     for tool, policy in by_tool.items():
         if isinstance(policy, str) and "/" in policy:
             by_tool[tool] = resolve_model(policy, api_base=api_base)
-        elif not (callable(policy) or isinstance(policy, Model)) and policy not in POLICIES:
-            hint = nearest(str(policy), POLICIES)
-            raise UsageError(f"there is no on_missing={policy!r}.{hint} Or give a function or a model that answers")
+        elif not (callable(policy) or isinstance(policy, Model)):
+            require_known(
+                [policy], POLICIES, "on_missing (--on-missing) takes a policy, a function or a model; no policy is"
+            )
         if policy == "live" and not has_code:
             raise UsageError("on_missing: `live` runs the tools' own code, which no recording holds; give agent=")
     return by_tool
@@ -104,8 +106,8 @@ async def asked_of(
     """
     shown = [f"{_text(arguments)} returned {_text(result)}" for arguments, result in examples[:_EXAMPLES]]
     lines = [f"Tool {spec.name}: {spec.description}", f"Parameters: {_text(spec.parameters)}", *shown]
-    texts = (("system", _SIMULATE), ("user", "\n".join([*lines, f"Call: {_text(to_json(missed.arguments))}"])))
-    messages = tuple(Message(id=number, role=role, content=text) for number, (role, text) in enumerate(texts))  # type: ignore[arg-type]
+    lines.append(f"Call: {_text(to_json(missed.arguments))}")
+    messages = Message(id=0, role="system", content=_SIMULATE), Message(id=1, role="user", content="\n".join(lines))
     try:
         answer = await model.complete(Request(model.name, messages))
     except PlayheadError as error:

@@ -14,8 +14,6 @@ from pydantic import (
     Field,
     InstanceOf,
     PlainSerializer,
-    StrictFloat,
-    StrictInt,
     TypeAdapter,
     ValidationError,
 )
@@ -143,10 +141,9 @@ class _CallRule(_Strict):
 
     def fits(self, tool: str, arguments: Mapping[str, JsonValue]) -> bool:
         """Return whether this override matches a call's tool and arguments."""
-        wanted = self.arguments or {}
         return tool == self.tool and all(
             name in arguments and canonical_json(value) == canonical_json(from_json(arguments[name]))
-            for name, value in wanted.items()
+            for name, value in (self.arguments or {}).items()
         )
 
 
@@ -179,7 +176,7 @@ class AgentOverrides(_Strict):
     `{"replace": [old, new]}`."""
     model: Annotated[str | InstanceOf[Model] | None, PlainSerializer(_name_of)] = None
     """The model to use. The root's model also applies to every sub-agent that used the same recorded model."""
-    temperature: Annotated[StrictInt | StrictFloat, Field(ge=0, allow_inf_nan=False)] | None = None
+    temperature: Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)] | None = None
     """Short for `parameters={"temperature": …}`."""
     parameters: Annotated[
         dict[str, Any], AfterValidator(checked_parameters), PlainSerializer(recorded, return_type=Any)
@@ -277,7 +274,7 @@ def tools_with_strategy(header: AgentHeader, strategy: Strategy, specs: Iterable
 def changed_tools(changes: AgentOverrides, specs: Iterable[ToolSpec]) -> list[ToolSpec]:
     """Return the tools that are left, with their new descriptions."""
     left = [spec for spec in specs if changes.tools.get(spec.name, {}) is not None]
-    return [spec.model_copy(update=dict(changes.tools.get(spec.name) or {})) for spec in left]
+    return [spec.model_copy(update=dict(patch)) if (patch := changes.tools.get(spec.name)) else spec for spec in left]
 
 
 def changed_prompt(change: Any, prompt: str) -> str:  # noqa: ANN401 - text or a validated `PromptPatch`

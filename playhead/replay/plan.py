@@ -19,7 +19,7 @@ from playhead.replay.loading import require_known, require_no_program, require_r
 from playhead.replay.matching import says_tools
 from playhead.replay.missing import OnMissing, Policies, checked_policies
 from playhead.replay.redacted import Rebinding, markers_in, require_parameters, require_whole
-from playhead.replay.steered import REBUILT, code_in
+from playhead.replay.steered import code_in
 from playhead.trace.events import EventBase, ToolsDefined
 from playhead.trace.owners import agent_path
 
@@ -183,12 +183,10 @@ def _notes_before(
 
 def _of_hooks(recording: Recording) -> Iterator[str]:
     hooks = recording.header.agent.hooks
-    guards = [f"{hook.name}({hook.at})" for hook in hooks if hook.role == "guard" and not is_made_again(hook)]
-    if guards:
-        yield f"the recorded run was guarded by {', '.join(guards)}; a replay is so only with agent=, which brings the code"
-    names = [f"{hook.name} ({hook.role} {hook.at})" for hook in hooks if hook.role not in ("tap", *REBUILT)]
+    known = (hook for hook in hooks if hook.role not in ("tap", "block") and not is_made_again(hook))
+    names = ", ".join(f"{hook.name} ({hook.role} {hook.at})" for hook in known)
     if names:
-        yield f"{', '.join(names)} steered nothing in the recorded run, and is not called in the replay"
+        yield f"only agent= brings the code of {names}: the replay runs without"
 
 
 def _of_results(past: Past) -> Iterator[str]:
@@ -207,12 +205,10 @@ def _with_read_only(recording: Recording, names: Collection[str]) -> Recording:
     if not names:
         return recording
     specs = (spec for owner in recording.owners.values() for spec in owner.own_tools.values())
-    writes = {spec.name: spec.writes for spec in specs if spec.kind == "function"}
+    writes = {spec.name: spec.writes or () for spec in specs if spec.kind == "function"}
     require_known(names, writes, "read_only (--read-only): the recording has no tool function")
-    for name in names:
-        if writes[name]:
-            what = ", ".join(writes[name] or ())
-            raise UsageError(f"read_only (--read-only): {name} is recorded as a tool that writes {what}")
+    if said := [f"{name} writes {', '.join(writes[name])}" for name in names if writes[name]]:
+        raise UsageError(f"read_only (--read-only): as recorded, {'; '.join(said)}")
 
     def declared(event: EventBase) -> EventBase:
         if not isinstance(event, ToolsDefined):

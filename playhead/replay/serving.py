@@ -11,12 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from playhead.errors import (
-    AmbiguousResultError,
-    ReplayError,
-    StaleResultError,
-    UnrecordedCallError,
-)
+from playhead.errors import AmbiguousResultError, ReplayError, StaleResultError, UnrecordedCallError
 from playhead.kernel.models.base import Model
 from playhead.kernel.outcome import Outcome
 from playhead.replay.calls import NOTHING, Call, State, touched, union

@@ -54,9 +54,9 @@ async def test_what_cannot_be_asked_is_refused(tmp_path: Path) -> None:
         ScriptedModel([text("x")] * 2),
     )
     refused: list[tuple[tuple[int, Any], dict[str, Any], str]] = [
-        ((3, [model]), {}, "run has no turn that asked a model with the number 3; there are: 0, 1, 2"),
+        ((3, [model]), {}, "run cannot begin at turn 3; it can at: 0, 1, 2"),
         ((0, []), {}, "name at least one model"),
-        ((0, [model]), {"repeat": 0}, "repeat must be a whole number from 1"),
+        ((0, [model]), {"repeat": 0}, "repeat must be a whole number of at least 1"),
         ((0, [model]), {"repaet": 2}, "decide has no option 'repaet'. Did you mean 'repeat'"),
         ((0, ["gpt"]), {}, "'gpt' names no provider"),
     ]

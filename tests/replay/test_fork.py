@@ -145,8 +145,8 @@ async def test_what_cannot_be_forked_is_refused(tmp_path: Path) -> None:
     """An unknown turn, message or form of an answer, a new task, and a fork of a fork each say what to do."""
     recording = await recorded(tmp_path)
     refused: list[tuple[dict[str, Any], str]] = [
-        ({"at": 7}, "has no turn with the number 7; there are: 0, 1, 2"),
-        ({"at": True}, "has no turn with the number True"),
+        ({"at": 7}, "cannot begin at turn 7; it can at: 0, 1, 2"),
+        ({"at": True}, "cannot begin at turn True"),
         ({"at": 1, "edit": {9: "x"}}, "'x' is no new text of message 9; before the turn the root has messages 0 to 3"),
         ({"at": 1, "answer": {"call": "lookup"}}, r'give text, or {"text": …'),
         ({"at": 1, "task": "Another."}, "task: it stands before the turn; edit its message"),

@@ -146,7 +146,7 @@ async def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
         ({"strategy": 7}, "strategy: Input should be an instance of Strategy"),
         ({"hooks": shout}, "hooks must be a list"),
         ({"hooks": [tool_limit("lokup", 1)]}, "tool_limit: there is no tool 'lokup'"),
-        ({"on_missing": "livid"}, "there is no on_missing='livid'. Did you mean 'live'"),
+        ({"on_missing": "livid"}, "a function or a model; no policy is 'livid'. Did you mean 'live'"),
     )
     for given, why in refused:
         with pytest.raises(UsageError, match=why):

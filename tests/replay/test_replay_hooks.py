@@ -123,7 +123,7 @@ async def test_hooks_that_steered_nothing_are_missed_aloud(tmp_path: Path):
     outcome = await replay(recording, {"model": script()}, trace=tmp_path)
     assert (outcome.verdict, outcome.notes) == (
         "same",
-        ("asked (before think) steered nothing in the recorded run, and is not called in the replay",),
+        ("only agent= brings the code of asked (before think): the replay runs without",),
     )
 
 

@@ -217,7 +217,7 @@ async def test_what_cannot_be_overridden_is_an_error(given: Any, message: str, t
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"on_missing": "lenint"}, "no on_missing='lenint'. Did you mean 'lenient'"),
+        ({"on_missing": "lenint"}, "no policy is 'lenint'. Did you mean 'lenient'"),
         ({"min_grounded": 2}, "min_grounded must be a share"),
         ({"trace": 5}, "trace must be a folder"),
         ({"rebind": {"KEY": "long enough"}}, "the recording redacts nothing as 'KEY'"),

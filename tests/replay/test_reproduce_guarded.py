@@ -140,9 +140,9 @@ async def test_a_replay_says_that_it_is_not_guarded(tmp_path: Path):
     turns = [call("look", key="a"), call("look", key="b"), text("done")]
     run = await record(tmp_path, turns, look, compose=[tool_limit("look", 5), budget_limit(max_tokens=90_000)])
     free = await replay(run.recording, {"model": ScriptedModel(turns)}, trace=None)
-    (note,) = [note for note in free.notes if "guarded" in note]
+    (note,) = [note for note in free.notes if "brings the code" in note]
     assert "tool_limit" not in note
-    assert "budget_limit(max_tokens=90000" in note
+    assert "budget_limit (guard max_tokens=90000" in note
     agent = make_agent(None, ScriptedModel(turns), look, compose=[tool_limit("look", 1)])
     guarded = await replay(run.recording, agent=agent, trace=None)
     assert guarded.run.terminated_by == "tool_limit"
