@@ -168,8 +168,8 @@ def _unstated(debrief: m.Debrief) -> Iterator[Row]:
     elif not metrics.tool_calls:
         yield Row("(no tool was called, so there was no reason to state)", style="dim")
     elif not metrics.reasons_expected:
-        known = "the run was imported" if debrief.imported else "the model was not asked to state reasons"
-        yield Row(f"({known})", style="dim")
+        unknown = "(the run was imported: whether the model was asked to state reasons is not known)"
+        yield Row(unknown if debrief.imported else "(the model was not asked to state reasons)", style="dim")
 
 
 def _strategy(debrief: m.Debrief, chosen: list[Row]) -> Iterator[Row]:
