@@ -33,12 +33,12 @@ have changed the run without ending it."""
 class Figures(BaseModel, frozen=True):
     """The resources that a run used or would have saved."""
 
-    tokens: int = 0
-    """Tokens of prompts and answers, as far as they are known."""
+    tokens: int | None = 0
+    """Tokens of prompts and answers; None if no count is known."""
     usage_unknown: int = 0
     """The number of answers with unknown tokens. If it is not 0, `tokens` is a lower bound."""
-    cost_usd: float = 0.0
-    """The known cost in US dollars."""
+    cost_usd: float | None = 0.0
+    """The known cost in US dollars; None if no price is known."""
     cost_unknown: int = 0
     """The number of answers with an unknown price. If it is not 0, `cost_usd` is a lower bound."""
     requests: int = 0
@@ -48,9 +48,16 @@ class Figures(BaseModel, frozen=True):
     seconds: float = 0.0
     """Seconds."""
 
+    @classmethod
+    def of(cls, **sums: Any) -> Figures:  # noqa: ANN401 - the fields
+        """Return these figures. A sum without known values is None."""
+        for name, unknown in (("tokens", "usage_unknown"), ("cost_usd", "cost_unknown")):
+            sums[name] = sums[name] or (None if sums[unknown] else 0)
+        return cls(**sums)
+
     def __add__(self, other: Figures) -> Figures:
         """Return the sum of the known figures."""
-        return Figures(**{name: figure + getattr(other, name) for name, figure in self})
+        return Figures.of(**{name: (figure or 0) + (getattr(other, name) or 0) for name, figure in self})
 
 
 class RunBacktest(BaseModel, frozen=True):
@@ -174,7 +181,7 @@ def _figures(guarded: GuardedRecording, seq: int = 0, after_s: float = 0.0) -> F
                 spec = guarded.tools[owner].get(event.tool)
                 done = guarded.recording.owners[owner].calls[event.call_id].completed
                 calls += (spec is None or spec.kind != "meta") and (done is None or done.end.body_ran)
-    return Figures(
+    return Figures.of(
         tokens=spent.usage.total_tokens,
         usage_unknown=spent.usage.unknown or 0,
         cost_usd=spent.priced_usd or 0.0,

@@ -211,7 +211,7 @@ async def test_tokens_that_nobody_counted(tmp_path: Path):
     switch = parse_switch("budget_limit(max_tokens=9000, output_cap=500)")
     silent = [replace(call("look", key="a"), usage=Usage()), text("42", usage=Usage())]
     run = backtest(await recording_of(tmp_path / "with", silent, compose=[switch.block]), [switch])
-    assert (run.verdict, run.took.tokens, run.took.usage_unknown) == ("untouched", 0, 2)
+    assert (run.verdict, run.took.tokens, run.took.usage_unknown) == ("untouched", None, 2)
     run = backtest(await recording_of(tmp_path / "without", silent), [switch])
     assert (run.verdict, str(run.why_unknown)[:40]) == ("unknown", "the tokens of the answer to request 0 of")
 
@@ -328,4 +328,5 @@ def left(told: RunBacktest) -> tuple[int, ...]:
 
 def spent(told: RunBacktest) -> tuple[int, ...]:
     """Return the tokens, requests and calls of a run."""
+    assert told.took.tokens is not None
     return told.took.tokens, told.took.requests, told.took.calls
