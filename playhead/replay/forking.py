@@ -72,8 +72,7 @@ async def fork(
     made = Fork(at, cut, _completion(answer), _checked_edits(recording, cut, edit), is_recorded)
     plan = make_plan(recording, _answering(recording, changes) if is_recorded else changes, options)
     if not is_recorded:
-        before = (record.event for record in recording.records if record.seq < cut)
-        answered = (each for each in before if isinstance(each, LlmResponded))
+        answered = (each.event for each in recording.records if each.seq < cut and isinstance(each.event, LlmResponded))
         answers = {f"the answer to request {each.request}": each.model_dump(mode="json") for each in answered}
         require_whole(plan.rebinding.restored(answers), other="fork before it")
     given = {"at": at, "answer": answer, "edit": {str(key): text for key, text in made.edits.items()}}
@@ -102,8 +101,8 @@ def _is_call(given: object) -> bool:
 
 def _checked_edits(recording: Recording, cut: int, edit: Mapping[int, str] | None) -> dict[int, str]:
     """Return the edits of messages that stand before the turn."""
-    before = (each.event for each in recording.root.records if each.seq < cut)
-    known = {each.id for each in before if isinstance(each, MessageAdded)}
+    before = (each for each in recording.root.records if each.seq < cut)
+    known = {each.event.id for each in before if isinstance(each.event, MessageAdded)}
     for number, text in (edit or {}).items():
         if number not in known or not isinstance(text, str):
             there = f"before the turn the root has messages {min(known)} to {max(known)}"

@@ -53,13 +53,8 @@ class PromptPatch(TypedDict, total=False):
     """The text to replace, and its replacement."""
 
 
-class ToolPatch(TypedDict):
-    """A change of a tool."""
-
-    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
-
-    description: Text
-    """What the model is told that it does."""
+ToolPatch: TypeAlias = Annotated[dict[Literal["description"], Text], Field(min_length=1)]
+"""A change of a tool: what the model is told that it does."""
 
 
 def _removals_said(tools: Mapping[str, ToolPatch | None]) -> dict[str, Any]:
@@ -273,8 +268,9 @@ def tools_with_strategy(header: AgentHeader, strategy: Strategy, specs: Iterable
 
 def changed_tools(changes: AgentOverrides, specs: Iterable[ToolSpec]) -> list[ToolSpec]:
     """Return the tools that are left, with their new descriptions."""
+    texts = {name: patch["description"] for name, patch in changes.tools.items() if patch}
     left = [spec for spec in specs if changes.tools.get(spec.name, {}) is not None]
-    return [spec.model_copy(update=dict(patch)) if (patch := changes.tools.get(spec.name)) else spec for spec in left]
+    return [spec.model_copy(update={"description": texts[spec.name]}) if spec.name in texts else spec for spec in left]
 
 
 def changed_prompt(change: Any, prompt: str) -> str:  # noqa: ANN401 - text or a validated `PromptPatch`

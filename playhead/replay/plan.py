@@ -182,9 +182,8 @@ def _notes_before(
 
 
 def _of_hooks(recording: Recording) -> Iterator[str]:
-    hooks = recording.header.agent.hooks
-    known = (hook for hook in hooks if hook.role not in ("tap", "block") and not is_made_again(hook))
-    names = ", ".join(f"{hook.name} ({hook.role} {hook.at})" for hook in known)
+    hooks = (hook for hook in recording.header.agent.hooks if hook.role not in ("tap", "block"))
+    names = ", ".join(f"{hook.name} ({hook.role} {hook.at})" for hook in hooks if not is_made_again(hook))
     if names:
         yield f"only agent= brings the code of {names}: the replay runs without"
 
