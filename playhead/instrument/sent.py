@@ -41,6 +41,8 @@ class Sent:
     """Where the last message ends; 0 where that is not known."""
     needles: tuple[bytes, ...] | None = None
     """The secrets of which it holds none, as far as it is known; None where redaction concerns it."""
+    hashed: Any = None
+    """The hash of the body up to `end`, of a request whose `identity` is not known yet up to `begin`; None where it is not known."""
     ranges: tuple[Range, ...] = ()
     """The ids of the messages, as far as they are known."""
 
@@ -50,8 +52,13 @@ class Sent:
         # What holds no secret stays so in a longer body: none reaches over a whole message, whose quotes it would escape.
         is_clean = not redactor.concerns(body[begin:])
         self.needles = redactor.needles if is_clean else None
+        known, self.hashed = self.hashed, None
         if is_clean:
-            return sha256(body).hexdigest()
+            whole = sha256() if known is None else known.copy()
+            whole.update(body[0 if known is None else self.begin : self.end])
+            self.hashed = whole.copy() if self.end else None
+            whole.update(body[self.end :])
+            return str(whole.hexdigest())
         text = scrub(body.decode(errors="replace"))
         redacted = redactor.redact_text(text)
         hashed = sha256(body if redacted == text else redacted.encode()).hexdigest()
@@ -79,7 +86,7 @@ def _grown(asked: Asked, last: Sent, wire: WireRequest) -> Sent | None:
     grown = WireRequest(wire.format, wire.url, {**wire.body, name: [*wire.body[name], *more]}, body)
     messages = (*wire.messages, *wire.format.messages({name: more}))
     vars(grown).update(messages=messages, tools=wire.tools, parameters=wire.parameters)
-    return Sent(asked, grown, len(wire.messages), last.end, end, last.needles, last.ranges)
+    return Sent(asked, grown, len(wire.messages), last.end, end, last.needles, last.hashed, last.ranges)
 
 
 def _end(wire: WireRequest) -> int:

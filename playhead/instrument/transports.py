@@ -244,7 +244,7 @@ def _asked(request: Any, body: bytes) -> Asked:  # noqa: ANN401
         url,
         _kept(headers),
         body,
-        attempt=count(parsed(headers.get("x-stainless-retry-count", ""))),
+        attempt=count(parsed(headers.get("x-stainless-retry-count", "0"))),
         secrets=_secrets(headers, request.url.params.multi_items() if request.url.query else ()),
     )
 

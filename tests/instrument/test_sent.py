@@ -29,15 +29,17 @@ def said(sent: Sent, redactor: Redactor) -> Any:
     return wire.model, wire.messages, wire.tools, wire.parameters, wire.body, sent.identity(redactor)
 
 
-def read_both(name: str, first: Any, second: Any, **more: Any) -> int:
-    """Return how many messages of the second request were known from the first one, which change nothing."""
+def known(name: str, *bodies: Any, **more: Any) -> int:
+    """Send one request after the other; return how many messages of the last were known, which changes nothing of what is read."""
     redactor = Redactor()
     redactor.add_secret("sk-known-123456", "KEY")
-    last = read(asked(name, first, **more), None)
-    last.identity(redactor)
-    grown, alone = read(asked(name, second, **more), last), read(asked(name, second, **more), None)
-    assert said(grown, redactor) == said(alone, redactor)
-    return grown.known
+    last: Sent | None = None
+    for each in bodies:
+        grown, alone = (read(asked(name, each, **more), before) for before in (last, None))
+        assert said(grown, redactor) == said(alone, redactor)
+        last = grown
+    assert last is not None
+    return last.known
 
 
 @pytest.mark.parametrize("name", REQUESTS)
@@ -49,11 +51,11 @@ def test_a_request_after_another_reads_as_it_does_alone(name: str) -> None:
     thread = wire.format.thread
     for whole in (body, {thread: body[thread], **body}):
         cut = [{**whole, thread: whole[thread][:number]} for number in range(1, len(whole[thread]))]
-        assert sum(read_both(name, first, whole) for first in cut)
-        assert not sum(read_both(name, first, whole, separators=(", ", ": ")) for first in cut)
-        assert not sum(read_both(name, {**first, "model": "other"}, whole) for first in cut)
+        assert sum(known(name, first, whole) for first in cut)
+        assert not sum(known(name, first, whole, separators=(", ", ": ")) for first in cut)
+        assert not sum(known(name, {**first, "model": "other"}, whole) for first in cut)
     twins = [{"metadata": {"copy": body[thread][:number]}, thread: body[thread][:1]} for number in (1, 2)]
-    assert not read_both(name, *twins)
+    assert not known(name, *twins)
 
 
 TEXTS = st.text() | st.sampled_from(
@@ -70,4 +72,5 @@ def test_any_thread_that_grows_reads_as_a_whole_one(first: Any, more: Any, after
     """Whatever the texts hold: brackets, credentials, what looks like a message; and whatever stands beside the thread."""
     beside = {"model": "m", "metadata": after}
     begin = [{"role": "user", "content": "other"}, *first[1:]] if other else first
-    read_both("openai-chat", {"messages": begin, **beside}, {"messages": [*first, *more], **beside})
+    threads = (begin, [*first, *more], [*first, *more, *more], [*first, *more, *more, *first])
+    known("openai-chat", *({"messages": each, **beside} for each in threads))
