@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from playhead.diagnose.debrief_calls import CallFacts
-    from playhead.trace.types import Rationale, ToolSpec
+    from playhead.trace.types import ToolSpec
 
 _TEXT: Final = 20_000
 """The maximum number of characters of an answer that are read."""
@@ -159,16 +159,14 @@ class Ledger:
         return (f"no call of {' or '.join(tools[:3])} succeeded" if tools else "no call that succeeded does that"), ()
 
 
-def named_otherwise(reason: Rationale | None, args: object) -> str:
-    """Return what a stated reason names where its call has something else of that form; empty for nothing.
+def named_otherwise(text: str, args: object, forms: str = "@ a9 9") -> str:
+    """Return what a text about a call names where its arguments have something else of that form; empty for nothing.
 
     It has to name exactly one of a form that the call has too, and none of those that the call has.
     """
-    given = _by_form(as_text(args))
-    named = _by_form(own_words(reason.why if reason else "")).items()
-    return ", ".join(
-        min(said) for form, said in named if len(said) == 1 and form in given and said.isdisjoint(given[form])
-    )
+    given, named = _by_form(as_text(args)), _by_form(own_words(text)).items()
+    other = [keys for form, keys in named if form in forms.split() and keys.isdisjoint(given.get(form, keys))]
+    return ", ".join(min(keys) for keys in other if len(keys) == 1)
 
 
 def _by_form(text: str) -> dict[str, set[str]]:
@@ -176,7 +174,15 @@ def _by_form(text: str) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for key in KEY.findall(text.lower()[:_TEXT]):
         is_number = key.replace(".", "", 1).isdecimal()
-        form = "@" if "@" in key else "9" if is_number else "a9" if any(map(str.isdecimal, key)) else ""
+        form = (
+            "@"
+            if "@" in key
+            else "9"
+            if is_number
+            else "a9"
+            if re.search(r"\d", key) and re.search("[a-z]", key)
+            else ""
+        )
         if form and not (is_number and float(key) <= SMALL):
             found.setdefault(form, set()).add(f"{float(key):g}" if is_number else key)
     return found

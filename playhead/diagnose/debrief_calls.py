@@ -44,8 +44,8 @@ class CallFacts:
     """The event that ends it."""
     unseen: tuple[str, ...] = ()
     """Numbers and e-mail addresses among its arguments that the run was not shown before, if it may have side effects."""
-    otherwise: str = ""
-    """What its stated reason names in place of an argument, if it may have side effects."""
+    otherwise: tuple[str, str] = ("", "")
+    """What its stated reason, and the task, name in place of an argument, if it may have side effects."""
 
     @property
     def ok(self) -> bool | None:

@@ -134,7 +134,8 @@ class RunFacts:
         numbers = self._operands.unexplained(list(argument_figures(args)), self.numbers)
         addresses = [each for each in ADDRESS.findall(as_text(args).lower()) if each not in self.numbers.addresses]
         call.unseen = (*(each.written for each in numbers), *addresses)
-        call.otherwise = named_otherwise(call.event.rationale, args)
+        reason = call.event.rationale.why if call.event.rationale else ""
+        call.otherwise = (named_otherwise(reason, args), named_otherwise(self._ledger.user_text, args, "@ a9"))
 
     def _complete(self, call: CallFacts, record: Record, event: e.ToolCallCompleted) -> None:
         call.end, call.end_seq = event, record.seq

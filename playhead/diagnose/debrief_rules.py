@@ -56,11 +56,13 @@ def unseen_argument(agent: AgentFacts) -> Iterator[Found]:
         yield "warning", text, tuple(call.record.seq for call in calls[:MOST])
 
 
-def reason_names_another(agent: AgentFacts) -> Iterator[Found]:
-    """A call that may have side effects has other arguments than its stated reason names."""
+def names_another(agent: AgentFacts) -> Iterator[Found]:
+    """A call that may have side effects has other arguments than its stated reason, or the task, names."""
     for call in agent.real_calls:
-        if call.otherwise:
-            yield "warning", f"{call.named} is called for a reason that names {call.otherwise}", (call.record.seq,)
+        if any(call.otherwise):
+            by_reason, by_task = call.otherwise
+            other = f"for a reason that names {by_reason}" if by_reason else f"and the task names {by_task}"
+            yield "warning" if by_reason else "info", f"{call.named} is called {other}", (call.record.seq,)
 
 
 def ungrounded_numbers(agent: AgentFacts) -> Iterator[Found]:
@@ -87,7 +89,7 @@ RULES: Final[dict[str, Callable[[AgentFacts], Iterable[Found]]]] = {
     "unsupported-claim": unsupported_claim,
     "repeated-after-success": repeated_after_success,
     "ungrounded-numbers": ungrounded_numbers,
-    "reason-names-another": reason_names_another,
+    "names-another": names_another,
     "unseen-argument": unseen_argument,
     "empty-result": empty_result,
 }

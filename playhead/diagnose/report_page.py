@@ -88,13 +88,8 @@ def _environment() -> Environment:
     except ImportError:
         raise MissingDependencyError("a report needs: pip install 'playhead[report]'") from None
     environment = Environment(autoescape=True, loader=FileSystemLoader(FOLDER), undefined=StrictUndefined)
-    environment.filters.update(
-        output_kind=output_kind,
-        cost=parts.cost_text,
-        time=parts.time_cell,
-        pair=parts.pair_text,
-        arguments=arguments,
-    )
+    environment.filters.update(cost=parts.cost_text, time=parts.time_cell, pair=parts.pair_text, arguments=arguments)
+    environment.filters["output_kind"] = output_kind
     return environment
 
 

@@ -142,7 +142,15 @@ SPEAKS: dict[str, tuple[Script, str, str]] = {
         "warning",
         'write(order=107, amount=701, days=3, to="B@x.example") has 701, b@x.example, which neither the task nor a result holds before',
     ),
-    "reason-names-another: order and amount": (
+    "names-another: the task": (
+        run()
+        .asked("Refund order mira-1, which was 107.")
+        .call(result="jo-2: 114")
+        .call("write", {"order": "jo-2", "amount": 114}),
+        "info",
+        'write(order="jo-2", amount=114) is called and the task names mira-1',
+    ),
+    "names-another: order and amount of the reason": (
         run().call(result="jo-2: 114").call("write", {"order": "jo-2", "amount": 114}, why="Refund 107 for mira-1."),
         "warning",
         'write(order="jo-2", amount=114) is called for a reason that names 107, mira-1',
