@@ -60,8 +60,7 @@ class Eraser(Redactor):
         self.patterns = tuple(patterns)
         self._names: dict[str, str] = {}
         self._forms: dict[str, str] = {}
-        for value in values:
-            self._add(dict.fromkeys(forms_of(value), self._name(value)))
+        self._add({form: self._name(value) for value in values for form in forms_of(value)})
 
     def redact_text(self, text: str) -> str:
         """Return the text without the values; in the body of a stream, also those that lie over several pieces."""
