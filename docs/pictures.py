@@ -142,8 +142,8 @@ def list_of_runs(folder: Path) -> str:
         clock.wait(chance.lognormvariate(13, 1))
         with suppress(ModelError):
             agent.run_sync(task.format(number))
-    runs_, fields = choose(folder, [])
-    return render_many(runs_, fields=fields, served=True)
+    runs_, fields, _ = choose(folder, [])
+    return render_many(runs_, fields=fields)
 
 
 def take(pages: dict[str, tuple[str, Any, Any]]) -> None:

@@ -156,7 +156,7 @@ def corpus_page(corpus: Corpus) -> str:
     replays = {each.replay: each for each in corpus.measured if each.replay is not None}
     labels = {name: f"{each.arm}: {JUDGED[each.success]}" for name, each in replays.items()}
     verdict = (corpus_document(corpus), list(map(asdict, corpus.verdict.effects)))
-    return render_many((summarise(store.resolve(name)) for name in replays), verdict=verdict, labels=labels)
+    return render_many([summarise(store.resolve(name)) for name in replays], verdict=verdict, labels=labels)
 
 
 WRITTEN: Final[dict[str, Callable[[Corpus], str]]] = {

@@ -66,6 +66,7 @@ def chosen(store: TraceStore, references: tuple[str, ...], newest: int | None = 
     if query is None and not references and newest == 0:
         raise UsageError("name runs, or choose them with --last, --since, --ended and the like")
     if query is None:
+        references = references or (("latest",) if newest == 1 else ())
         return list(dict.fromkeys(map(store.resolve, references))) or store.paths()[:newest]
     if references:
         raise UsageError("name runs, or choose them with --last, --since, --ended and the like, not both")

@@ -51,6 +51,8 @@ def report(*, runs: tuple[str, ...], against: str | None, output: Path, trace_di
       2  the command line is wrong
       3  there is no such run, or its file cannot be read
     """
+    if not output.parent.is_dir():
+        raise UsageError(f"-o {output}: there is no folder {output.parent}")
     store = open_store(trace_dir)
     paths = chosen(store, runs, 1)
     if against is not None and len(paths) > 1:
@@ -79,8 +81,5 @@ def _table(paths: list[Path]) -> tuple[str, list[str], bool]:
     from playhead.diagnose.run_summary import summarise
 
     runs = list(map(summarise, paths))
-    return (
-        render_many(runs),
-        [run.run_id for run in runs],
-        not all(run.sound and run.ending != "unreadable" for run in runs),
-    )
+    is_damaged = any(not run.sound or run.ending == "unreadable" for run in runs)
+    return render_many(runs), [run.run_id for run in runs], is_damaged

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import webbrowser
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import click
@@ -77,8 +76,8 @@ def conditions(limit: int) -> int:
     return limit
 
 
-def choose(folder: Path, given: list[tuple[str, str]]) -> tuple[list[RunSummary], list[dict[str, str]]]:
-    """Return the runs that a query string describes, and the conditions that there are."""
+def choose(folder: Path, given: list[tuple[str, str]]) -> tuple[list[RunSummary], list[dict[str, str]], int]:
+    """Return the first runs that a query string describes, the conditions that there are, and how many such runs exist."""
     from playhead.diagnose.finding import find
     from playhead.diagnose.run_summary import summaries
 
@@ -92,16 +91,14 @@ def choose(folder: Path, given: list[tuple[str, str]]) -> tuple[list[RunSummary]
         raise UsageError(error.format_message()) from None
     with context:
         store, query, limit = open_store(folder, context), query_of(), context.params["limit"]
-    runs = summaries(store, limit) if query is None else find(store, query)
-    return list(islice(runs, limit)), [_field(each, value) for each in known for value in _values(each, words)]
-
-
-def _values(option: click.Option, words: list[tuple[str, str]]) -> list[str]:
-    """Return the values that an option is given, or an empty one."""
-    return [value for flag, value in words if flag == option.opts[0]] or [""]
+    runs = summaries(store, limit) if query is None else list(find(store, query))
+    values = {each: [value for flag, value in words if flag == each.opts[0]] or [""] for each in known}
+    fields = [_field(each, value) for each in known for value in values[each]]
+    return runs[:limit], fields, len(store.paths()) if query is None else len(runs)
 
 
 def _field(option: click.Option, value: str) -> dict[str, str]:
-    choices = "|".join(getattr(option.type, "choices", ()))
-    hint = "" if option.is_flag else str(option.metavar or choices or option.default)
+    hint = (
+        "" if option.is_flag else str(option.metavar or "|".join(getattr(option.type, "choices", ())) or option.default)
+    )
     return {"name": option.opts[0][2:], "value": value, "hint": hint, "meaning": option.help or ""}

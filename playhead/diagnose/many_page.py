@@ -9,7 +9,7 @@ from playhead.diagnose.parts import short
 from playhead.diagnose.report_page import render
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from playhead.diagnose.document import Document, Section
     from playhead.diagnose.run_summary import RunSummary
@@ -24,12 +24,12 @@ LONGEST: Final = 300
 
 
 def render_many(
-    runs: Iterable[RunSummary],
+    runs: Sequence[RunSummary],
     *,
     verdict: tuple[Document, Sequence[dict[str, Any]]] | None = None,
     labels: Mapping[str, str] = MappingProxyType({}),
     fields: Sequence[dict[str, str]] = (),
-    served: bool = False,
+    total: int | None = None,
 ) -> str:
     """Return the page of these runs.
 
@@ -39,8 +39,9 @@ def render_many(
             whose second section has the table of effects; and for each row of that table the `difference` and the limits
             `low` and `high` of its interval, as numbers.
         labels: what else to say of a run, by its id.
-        fields: the conditions that a served page offers: `name`, `value`, `hint` (empty for a switch) and `meaning`.
-        served: whether a server answers the page, which links to the page of each run then.
+        fields: the conditions that a served page offers: `name`, `value`, `hint` (empty for a switch) and `meaning`. With
+            them, a server answers the page, which links to the page of each run then.
+        total: how many runs there are, if these are only the first of them.
 
     Raises:
         MissingDependencyError: the extra `report` is not installed.
@@ -50,8 +51,9 @@ def render_many(
         "verdict": list(map(_section, verdict[0].sections)) if verdict else [],
         "effects": list(verdict[1]) if verdict else [],
         "fields": list(fields),
+        "total": len(runs) if total is None else total,
     }
-    return render("many.html", ("dom", "keys", "live", "many"), content, served=served)
+    return render("many.html", ("dom", "keys", "live", "many"), content, served=bool(fields))
 
 
 def _row(run: RunSummary) -> dict[str, Any]:

@@ -38,17 +38,17 @@ HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
 }
-Choose: TypeAlias = "Callable[[list[tuple[str, str]]], tuple[Sequence[RunSummary], Sequence[dict[str, str]]]]"
-"""Returns the runs that a query string describes, and the conditions that there are."""
+Choose: TypeAlias = "Callable[[list[tuple[str, str]]], tuple[Sequence[RunSummary], Sequence[dict[str, str]], int]]"
+"""Returns the first runs that a query string describes, the conditions that there are, and how many such runs exist."""
 
 
 def application(store: TraceStore, choose: Choose) -> Starlette:
     """Return the application that shows the runs of this folder."""
 
     def listed(request: Request) -> Response:
-        runs, fields = choose(request.query_params.multi_items())
-        state = [(run, run.ending) for run in runs]
-        return _answer(request, state, lambda: render_many(runs, fields=fields, served=True))
+        runs, fields, total = choose(request.query_params.multi_items())
+        state = [total, *((run, run.ending) for run in runs)]
+        return _answer(request, state, lambda: render_many(runs, fields=fields, total=total))
 
     def one(request: Request) -> Response:
         path = _path(store, request.path_params["run"])

@@ -109,13 +109,24 @@ def test_from_the_list_to_a_run_and_to_two(visited: Opened, served: tuple[Path, 
     page.fill("[name=tool]", "send_mail")
     page.fill("[name=arg]", "amount=7")
     page.keyboard.press("Enter")
-    page.wait_for_url("**tool=send_mail&arg=amount%3D7**")
+    page.wait_for_url("**/?tool=send_mail&arg=amount%3D7")
     assert tasks(page) == ["split"]
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     page.wait_for_url("**/runs/split")
     page.go_back()
     assert page.locator("tr.current").get_attribute("id") == "r-split"
+
+
+def test_a_list_that_is_cut(visited: Opened, served: tuple[Path, str]):
+    """The bar and a line above the figures say that the runs are the newest of more; its link shows all, conditions kept."""
+    page = visited(f"{served[1]}/?limit=2&ended=answered")
+    assert page.locator(".bar .id").inner_text() == "the newest 2 of 4 runs"
+    said = "Figures, charts and the table are of the newest 2 of 4 runs. limit=4 shows all"
+    assert page.locator(".partly").inner_text() == said
+    page.locator(".partly a").click()
+    page.wait_for_url("**/?limit=4&ended=answered")
+    assert (len(tasks(page)), page.locator(".partly").count()) == (4, 0)
 
 
 def test_a_run_that_goes_on_is_followed(visited: Opened, served: tuple[Path, str]):

@@ -66,6 +66,19 @@ def test_the_filters_are_those_of_list(folder: Path):
         assert sorted((each["name"], each["value"]) for each in page["fields"] if each["value"]) == sorted(given)
 
 
+def test_a_list_that_is_cut_says_so(folder: Path):
+    """Beyond `limit`, the page says how many runs there are, with conditions and without; a new run changes its tag."""
+    write_runs(folder)
+    asks = client(folder)
+    for query, shown, total in (("", 7, 7), ("limit=2", 2, 7), ("limit=2&ended=answered", 2, 4), ("last=3", 3, 3)):
+        page = data(asks.get(f"/?{query}").text)
+        assert (len(page["runs"]), page["total"]) == (shown, total)
+    assert "<title>2 of 7 runs" in asks.get("/?limit=2").text
+    tag = asks.get("/?limit=2").headers["etag"]
+    write_run(folder, "oldest", minute=-9)
+    assert asks.get("/?limit=2", headers={"If-None-Match": tag}).status_code == 200
+
+
 def test_other_words_of_a_query_are_refused(folder: Path):
     """A wrong value is said as the command line says it; no other option of a command is one of a query string."""
     queries = {
@@ -168,6 +181,16 @@ def test_odd_folders_and_ports(folder: Path):
         result = playhead("view", "--port", str(port), "--trace-dir", folder)
     said = f"playhead: cannot listen at '127.0.0.1', port {port}: Address already in use. --port 0 takes a free port\n"
     assert (result.exit_code, result.stderr) == (2, said)
+
+
+def test_a_report_of_nothing_and_to_nowhere(store: Path, home: Path):
+    """Without a run, `report` says what `report latest` says; a folder that is not there is a wrong command line."""
+    none = [playhead("report", *run, "--trace-dir", home / "none") for run in ([], ["latest"])]
+    said = f"playhead: the trace folder {home / 'none'} holds no runs yet\n"
+    assert [(each.exit_code, each.stderr) for each in none] == [(3, said)] * 2
+    nowhere = playhead("report", "-o", home / "nodir/q.html", "--trace-dir", store)
+    assert (nowhere.exit_code, f"there is no folder {home / 'nodir'}" in nowhere.stderr) == (2, True)
+    assert playhead("report", "-o", home / "q.html", "--trace-dir", store).exit_code == 0
 
 
 @pytest.mark.slow

@@ -12,6 +12,8 @@ const isServed = "served" in document.body.dataset;
 const state = { sort: "started_us", down: true, endings: new Set(), chosen: new Set(), current: null };
 const kept = history.state; // of this entry, when the reader comes back to it
 let runs = [];
+let total = 0; // runs that there are: the page may have only the first of them
+let order = "newest";
 
 if (kept) {
   Object.assign(state, { sort: kept.sort, down: kept.down, endings: new Set(kept.endings), chosen: new Set(kept.chosen), current: kept.current });
@@ -20,6 +22,8 @@ if (kept) {
 live(() => {
   const page = JSON.parse(byId("data").textContent);
   runs = page.runs.map((run) => ({ ...run, ...figuresOf(run), ending: run.sound ? run.ending : "damaged", words: wordsOf(run) }));
+  total = page.total;
+  order = page.fields.some(({ name, value }) => name === "sort" && value) ? "first" : "newest";
   addIntervals(page.effects);
   draw(page.fields.some((field) => field.value));
 });
@@ -46,11 +50,20 @@ function draw(isFiltered = false) {
   const found = runs.filter((run) => words.every((word) => run.words.includes(word)));
   const shown = sorted(found.filter((run) => state.endings.size === 0 || state.endings.has(run.ending)));
   byId("found").replaceChildren(words.length ? plural(found.length, "run") : h("kbd", {}, "/"));
-  document.querySelector(".bar .id").textContent = shown.length === runs.length ? plural(runs.length, "run") : `${count(shown.length)} of ${plural(runs.length, "run")}`;
-  byId("overview").replaceChildren(figures(shown), endings(found), charts(shown));
+  const all = runs.length < total ? `the ${order} ${count(runs.length)} of ${plural(total, "run")}` : plural(total, "run");
+  document.querySelector(".bar .id").textContent = shown.length === runs.length ? all : `${count(shown.length)} of ${all}`;
+  byId("overview").replaceChildren(...partly(all), figures(shown), endings(found), charts(shown));
   byId("runs").replaceChildren(...(runs.length ? [table(shown)] : [nothing(isFiltered)]));
   compare();
   remember();
+}
+
+/** Return what says that there are more runs than these. */
+function partly(all) {
+  if (runs.length >= total) return [];
+  const more = new URLSearchParams(location.search);
+  more.set("limit", total);
+  return [h("p", { class: "partly" }, `Figures, charts and the table are of ${all}. `, h("a", { href: `/?${more}` }, `limit=${total} shows all`))];
 }
 
 function remember() {
@@ -222,6 +235,11 @@ function listen() {
   const search = byId("search");
   search.addEventListener("input", () => draw());
   search.form.addEventListener("submit", (event) => event.preventDefault());
+  document.querySelector(".filters form")?.addEventListener("formdata", ({ formData }) => {
+    const given = [...formData].filter(([, value]) => value);
+    for (const name of [...formData.keys()]) formData.delete(name);
+    for (const field of given) formData.append(...field);
+  });
   const actions = {
     j: () => move(1),
     k: () => move(-1),
