@@ -5,6 +5,7 @@ An answer is passed on piece by piece as it arrives.
 
 from __future__ import annotations
 
+import builtins
 import sys
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -202,11 +203,11 @@ class Served:
         return library.Response(self.status, headers=dict(self.headers), stream=stream)
 
     def failure(self, library: Any, usual: Any) -> Any:  # noqa: ANN401
-        """Return the error that ended the connection, of its own class where the library has that."""
-        kind: Any = getattr(library, self.error_type, None)
-        if not (isinstance(kind, type) and issubclass(kind, library.TransportError)):
+        """Return the error that ended the connection, of its own class where the library or Python has that."""
+        kind: Any = getattr(library, self.error_type, getattr(builtins, self.error_type, None))
+        if not (isinstance(kind, type) and issubclass(kind, (library.TransportError, OSError, RuntimeError))):
             kind = usual
-        return kind(self.error or "the recorded connection failed")
+        return kind("the recorded connection failed" if self.error is None else self.error)
 
 
 class _Body:

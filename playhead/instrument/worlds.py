@@ -170,8 +170,13 @@ class ProgramAgain(ProgramWorld):
         """Stop: nothing real may be called, and nothing was recorded of this."""
         self.stop(UnrecordedCallError(f"{what} is called outside of the program; {GIVE_CONTEXT}"))
 
+    def shown(self, value: Any) -> Any:  # noqa: ANN401 - JSON
+        """Return a value of the program as the run records it: redacted."""
+        return value if self._root is None else self._root.run.recorder.redactor.redact(value)
+
     def stop(self, error: ReplayError) -> NoReturn:
         """End the run, and unwind the program."""
+        error.args = (self.shown(str(error)),)
         self.stopped = self.stopped or error
         if self._root is not None:
             self._root.terminate("replay_stopped", failed=True, error=str(error), overrule=True)

@@ -28,7 +28,7 @@ from playhead.replay.restoring import returned
 from playhead.replay.serving import Answers
 from playhead.replay.strands import strands_of
 from playhead.replay.wire_changes import changed, system_of
-from playhead.trace.events import AgentStarted, LlmRequested, RunCompleted
+from playhead.trace.events import AgentStarted, LlmFailed, LlmRequested, RunCompleted
 from playhead.trace.owners import is_within, tool_of
 from playhead.trace.values import JsonValue, from_json, to_json
 
@@ -79,7 +79,7 @@ async def replay_program(
     own = Recording(path or Path(f"{run.run_id}.jsonl"), tuple(records), ())
     result = _result(own, path, complete=path is not None and run.recorder.complete)
     unmade = dict.fromkeys(unmade_calls(recording.records) + unmade_calls(records))
-    doubts = dict.fromkeys([*world.doubts, *world.unused()])
+    doubts = dict.fromkeys([*world.doubts, *world.unused(), *_failed(recording, own)])
     why = None if world.stopped is None else f"replay_stopped: {world.stopped}"
     answers, is_whole = world.answers, why is None and not doubts and recording.status == "closed"
     changed = (f"the program changed since the recording: {each}" for each in changed_programs(recording, records))
@@ -233,6 +233,20 @@ def _result(own: Recording, path: Path | None, *, complete: bool) -> RunResult:
     fields = {name: getattr(ending, name) for name in RunResult.model_fields if name in type(ending).model_fields}
     fields["strategy_used"] = own.header.agent.strategy
     return RunResult(**fields, run_id=own.run_id, trace_path=path, trace_complete=complete, steps=())
+
+
+def _failed(recording: Recording, own: Recording) -> Iterator[str]:
+    """Yield that more requests failed than in the recording, if so: what the model would have said is not known."""
+    then, now = (
+        {(name, each.requested.request): each.outcome for name, owner in one.owners.items() for each in owner.exchanges}
+        for one in (recording, own)
+    )
+    was, failed = (
+        [each for each in found.values() if isinstance(each, LlmFailed) and not each.cancelled] for found in (then, now)
+    )
+    if len(failed) > len(was):
+        error = failed[0].error
+        yield f"{len(failed)} live requests failed, the first with {error.type}: {error.message}"
 
 
 def _task(recording: Recording, program: Recorded, changes: Overrides) -> Mapping[str, Any]:

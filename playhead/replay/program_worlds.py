@@ -105,9 +105,8 @@ class FrozenProgram(ProgramAgain):
         known = body if isinstance(body, bytes) else str(body or "").encode()
         kind = answer.error.type if isinstance(answer, LlmFailed) else ""
         is_broken = wire.error is not None and kind not in _LEFT_EARLY and entry.is_known
-        return Served(
-            wire.status or 0, wire.headers, known, wire.error if is_broken else None, kind if is_broken else ""
-        )
+        error = (wire.error or "").removeprefix(f"{kind}: ") if is_broken else None
+        return Served(wire.status or 0, wire.headers, known, error, kind if is_broken else "")
 
     async def outcome(self, body: Body, context: ToolContext) -> Outcome:
         """Return the recorded outcome of a call; a recorded function is entered, and its own ports are frozen."""
@@ -320,12 +319,12 @@ class FrozenProgram(ProgramAgain):
         if strands.expected(act.strand) is None and self.is_open:
             return RecordingEndedError(f"the recording ends before {_named(act.kind, act.name)}")
         self._found.append(self._difference(act))
-        return UnrecordedCallError(f"{self._found[-1].what}: {as_text(act.told())[:_SHOWN]}")
+        return UnrecordedCallError(f"{self._found[-1].what}: {as_text(self.shown(act.told()))[:_SHOWN]}")
 
     def _difference(self, act: Act) -> Divergence:
         """Return what an act differs in from what was recorded there."""
         due = self._strands[act.owner].expected(act.strand) if act.owner in self._strands else None
-        owner, now, name = act.owner, act.told(), _named(act.kind, act.name)
+        owner, now, name = act.owner, self.shown(act.told()), _named(act.kind, act.name)
         if due is None:
             return Divergence(owner, name, f"only the program now has {name} here", None, now, None)
         then = self._told_of(due)

@@ -155,5 +155,5 @@ async def reproduce_program(
         redacted=recording.header.redacted or any(markers_in([each.expected, each.actual]) for each in divergences),
         changed_sources=changed_programs(recording, records),
         ambiguous=tuple(world.ambiguous),
-        notes=unmade_calls(recording.records),
+        notes=tuple(dict.fromkeys(unmade_calls(recording.records) + unmade_calls(records))),
     )

@@ -770,6 +770,49 @@ def test_a_program_that_changed_since_its_recording_is_named(tmp_path: Path, mon
         assert [*replay.notes] == [f"the program changed since the recording: {each}" for each in said]
 
 
+def test_a_live_model_that_does_not_answer_leaves_a_replay_inconclusive() -> None:
+    """A function may catch its client's error and go on: what the model would have said is not known."""
+
+    def answer(_body: dict[str, Any]) -> Any:
+        if is_down:
+            raise ConnectionResetError("it is down")
+        return says("yes")
+
+    server, is_down = Chat(answer), False
+
+    @recorded
+    def careful(task: str) -> str:
+        try:
+            return str(server.create([{"role": "user", "content": task}]).choices[0].message.content)
+        except ConnectionResetError as error:  # no error of httpx, so the SDK lets it through
+            return repr(error)
+
+    assert careful("x") == "yes"
+    recording, is_down = playhead.load_recording("latest"), True
+    replay = recording.replay_sync(program=careful)
+    assert (replay.verdict, replay.run.output) == ("inconclusive", "ConnectionResetError('it is down')")
+    assert replay.notes == ("1 live requests failed, the first with ConnectionResetError: it is down",)
+    careful("x")
+    assert reproduced(careful).identical  # the error comes again as it was
+
+
+def test_a_credential_of_the_program_is_not_shown_where_it_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the program asks now is redacted like what was recorded, in divergences and in why a replay stopped."""
+    secret, given = "ghp_" + "Ab1" * 12, ["x"]
+
+    @recorded
+    def telling(task: str) -> str:
+        return lookup(given[0])
+
+    telling("x")
+    recording = playhead.load_recording("latest")
+    monkeypatch.setattr(f"{__name__}.telling", telling, raising=False)
+    given[0] = f"my {secret}"
+    for command in ("reproduce", "replay"):
+        done = command_line(command, recording.path, "--program", f"{__name__}:telling")
+        assert (secret in done.output, "my [redacted:github-token" in done.output) == (False, True), done.output
+
+
 def test_blocks_that_cannot_guard_a_program_are_refused_before_it_is_run_again() -> None:
     """The error of `compose=` reaches the caller of `reproduce` and `replay`: it is no ending of the program."""
     billing("x")
