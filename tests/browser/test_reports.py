@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead.cli.demo import PROMPT, TASK, make_agent
+from playhead.diagnose.recording import read_recording
 from playhead.diagnose.report_page import render_pair, render_report
 from playhead.replay import load_recording
+from playhead.trace import events as e
 from tests.browser.conftest import PHONE, WIDE
+from tests.diagnose.recordings import made
 from tests.diagnose.reports import hostile_recording, long_recording
 from tests.proving import bound
 
@@ -97,6 +100,39 @@ def test_search(opened: Opened, demo: Recording):
     assert found == ["e4", "e9", "e9", "e4"]
     page.keyboard.press("Escape")
     assert page.locator(".dim").count() == 0
+
+
+@pytest.mark.parametrize("size", [WIDE, PHONE])
+def test_what_is_cut_is_not_searched(opened: Opened, size: dict[str, int]):
+    """The result of a search says how many texts are cut; the button of a text tells what there is from what it can show."""
+    run = made(
+        e.ToolCallStarted(call_id="1", tool="read", position=0, args={}, args_hash=""),
+        e.ToolCallCompleted(call_id="1", tool="read", position=0, ok=True, result="x" * 100_000 + "y" * 50_008),
+    )
+    page = opened(render_report(run), "#e1", size=size)
+    page.keyboard.press("/")
+    page.keyboard.type("yy")
+    said = [page.locator(each).inner_text() for each in ("#found", "#cut")]
+    assert said == ["0 events", "1 text is cut; what was cut is not searched"]
+    assert page.locator(".more").first.inner_text() == "show the first 100,000 of 150,008 characters"
+    page.keyboard.press("Escape")
+    assert page.locator("#cut").inner_text() == ""
+    assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+
+
+def test_damage_comes_first(opened: Opened, demo: Recording, tmp_path: Path):
+    """The page of a changed file begins with that, also in its title, and no ending is green on it."""
+    lines = demo.path.read_bytes().splitlines(keepends=True)
+    (tmp_path / "changed.jsonl").write_bytes(b"".join([*lines[:3], lines[3].replace(b"e", b"E"), *lines[4:]]))
+    page = opened(render_report(read_recording(tmp_path / "changed.jsonl")))
+    assert page.title().startswith("Damaged: ")
+    first, ending = page.locator(".summary > .ending").all()
+    assert first.inner_text().startswith(
+        "Damaged What this page says may not be what happened: the file is damaged (line 4"
+    )
+    assert page.locator(".summary > :first-child strong").inner_text() == "Damaged"
+    assert ending.locator("strong").inner_text() == "Answered, as far as the file can be read"
+    assert [each.get_attribute("data-tone") for each in (first, ending)] == ["fail", "flag"]
 
 
 @pytest.mark.parametrize("size", [WIDE, PHONE])

@@ -146,3 +146,11 @@ def test_a_run_that_goes_on_is_followed(visited: Opened, served: tuple[Path, str
     assert page.locator("details.raw[open]").count() == 1
     listed.wait_for_selector("#r-another")
     assert listed.locator("#r-going .ending").inner_text().split() == ["stopped", "kill"]
+
+
+def test_a_file_that_is_gone(visited: Opened, served: tuple[Path, str]):
+    """The page of a run whose file was deleted says so, although the run had ended; what it shows stays."""
+    page = visited(f"{served[1]}/runs/paid")
+    page.evaluate("globalThis.fetch = async () => new Response('', { status: 404 })")  # Chromium logs a real one
+    page.wait_for_selector('.mark[data-lost="this run\'s file is gone"]')
+    assert page.locator("h1").inner_text() != ""

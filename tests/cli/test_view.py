@@ -144,6 +144,8 @@ def test_a_run_that_goes_on(folder: Path):
     then = [asks.get(page, headers={"If-None-Match": tag}) for page, tag in zip(pages, tags, strict=True)]
     assert [" data-live>" in answer.text for answer in then] == [True, False, False]
     assert data(then[1].text)["events"][-1]["kind"] == "run-completed"
+    (folder / "going.jsonl").unlink()
+    assert asks.get(pages[1], headers={"If-None-Match": then[1].headers["etag"]}).status_code == 404
 
 
 def test_hostile_text_is_text(folder: Path):

@@ -56,6 +56,8 @@ function readable(value) {
 
 const SHOWN = { characters: 1200, lines: 14 };
 
+const CUT = /\\?n?… ([\d,]+) more characters: see the trace/g; // what the page has in place of the rest of a long text
+
 /** Return an element with a text, cut if it is long, and a button that shows all of it. */
 function passage(name, attributes, text) {
   if (text === "") return null;
@@ -66,7 +68,10 @@ function passage(name, attributes, text) {
     element.textContent = text;
     return element;
   }
-  const more = h("button", { class: "more", type: "button" }, `show all ${count(text.length)} characters`);
+  const has = text.replace(CUT, "").trimEnd().length;
+  const lacks = [...text.matchAll(CUT)].reduce((sum, [, number]) => sum + Number(number.replaceAll(",", "")), 0);
+  const what = lacks ? `the first ${count(has)} of ${count(has + lacks)}` : `all ${count(text.length)}`;
+  const more = h("button", { class: "more", type: "button" }, `show ${what} characters`);
   more.addEventListener("click", () => {
     element.textContent = text;
     more.remove();

@@ -15,7 +15,7 @@ class Reader {
   /** Read this: `places` has the cards by id, `events` the events by id, and `rows` the rows of the waterfall by card. */
   show(root, places, events, rows = new Map()) {
     const before = this.current?.id;
-    Object.assign(this, { root, places, events, rows, current: null, hits: [], texts: new Map() });
+    Object.assign(this, { root, places, events, rows, current: null, hits: [], cut: null, texts: new Map() });
     for (const long of document.querySelectorAll(".clamp")) long.addEventListener("click", () => long.classList.toggle("open"));
     if (byId("search").value) this.search();
     if (this.places.has(before)) this.mark(this.places.get(before));
@@ -99,6 +99,13 @@ class Reader {
     const cards = new Set(this.hits.map((id) => this.places.get(id)));
     for (const [card, row] of this.rows) row.classList.toggle("dim", words !== "" && !cards.has(card));
     byId("found").textContent = words ? plural(this.hits.length, "event") : "/";
+    byId("cut").textContent = words ? this.unsearched() : "";
+  }
+
+  /** Return that texts are cut, if any are: a search cannot find what was cut. */
+  unsearched() {
+    this.cut ??= [...this.events.keys()].reduce((sum, id) => sum + [...this.textOf(id).matchAll(CUT)].length, 0);
+    return this.cut ? `${this.cut === 1 ? "1 text is" : `${count(this.cut)} texts are`} cut; what was cut is not searched` : "";
   }
 
   textOf(id) {

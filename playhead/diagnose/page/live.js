@@ -1,4 +1,4 @@
-// A served page asks now and then whether its runs went on, and is drawn again with what is new.
+// A served page asks now and then whether its runs went on or are gone, and is drawn again with what is new.
 
 const SECONDS = 2;
 const SHARE = 10; // of the time, at most 1/10 goes into drawing
@@ -6,13 +6,12 @@ const SHARE = 10; // of the time, at most 1/10 goes into drawing
 /** Draw the page, and again when what it shows has changed. */
 function live(draw) {
   draw();
-  if (!("live" in document.body.dataset)) return;
+  if (!("served" in document.body.dataset)) return;
+  const mark = document.querySelector(".mark");
   let tag = null;
   const look = async () => {
     const began = performance.now();
-    const isThere = document.hidden || (await refresh());
-    if (!("live" in document.body.dataset)) return; // the run has ended
-    document.body.dataset.live = isThere ? "" : "lost";
+    if (!document.hidden) lose(await refresh());
     setTimeout(look, Math.max(SECONDS * 1000, SHARE * (performance.now() - began)));
   };
   const refresh = async () => {
@@ -20,10 +19,15 @@ function live(draw) {
       const answer = await fetch(location.href, { headers: tag ? { "If-None-Match": tag } : {}, cache: "no-store" });
       if (answer.status === 200) replace(await answer.text(), draw);
       tag = answer.headers.get("ETag");
-      return answer.status < 400;
+      if (answer.status === 404) return "this run's file is gone";
+      return answer.status < 400 ? null : "this cannot be read any more";
     } catch {
-      return false; // the server has ended
+      return "not connected"; // the server has ended
     }
+  };
+  const lose = (why) => {
+    if (why) mark.dataset.lost = why;
+    else delete mark.dataset.lost;
   };
   setTimeout(look, SECONDS * 1000);
 }
