@@ -85,7 +85,7 @@ def test_a_changed_prompt_fails_as_the_page_shows(project: Any) -> None:
     [
         ({"agent": ("tools=[find_order]", "tools=[]")}, "*the replay has no tool-call-started (find_order) here"),
         ({"test_orders": ("order 7?", "order 8?")}, "*another task, 'Where is my order 7?'*--playhead-record*"),
-        ({"test_orders": ("late-order", "none")}, "*none.jsonl*"),
+        ({"test_orders": ("late-order", "none")}, "*none.jsonl*--playhead-record` makes it"),
         (
             {"test_orders": ('assert "Wednesday" in playhead_run', "print")},
             "*did not call the fixture playhead_run",
@@ -101,6 +101,7 @@ def test_what_is_not_played_fails(project: Any, changes: dict[str, tuple[str, st
     result = project(**changes)
     assert result.ret == 1
     result.stdout.fnmatch_lines([said])
+    result.stdout.no_fnmatch_line("*During handling*")
 
 
 def test_a_recording_without_an_end_proves_nothing(project: Any, pytester: pytest.Pytester) -> None:
@@ -121,6 +122,23 @@ def test_the_option_records_anew(project: Any, pytester: pytest.Pytester) -> Non
     assert project().ret == 0
     without_code = project("--playhead-record", test_orders=("(agent, ", "(None, "))
     without_code.stdout.fnmatch_lines(["--playhead-record: there is no code to record; pass playhead_run the agent"])
+
+
+def test_what_a_failed_test_recorded_is_not_kept(project: Any, pytester: pytest.Pytester) -> None:
+    """The file stays as it was, byte for byte, while the assertion of its test fails."""
+    path = pytester.path / "traces/late-order.jsonl"
+    before = path.read_bytes()
+    project("--playhead-record", test_orders=('"Wednesday"', '"Friday"')).assert_outcomes(failed=1)
+    assert path.read_bytes() == before
+
+
+def test_two_tests_do_not_record_into_one_file(pytester: pytest.Pytester) -> None:
+    """The second one, which asks something else, is refused before it runs; what the first one recorded stays."""
+    pytester.makepyfile(PROGRAM.replace("traces/several", "traces/single"))
+    result = pytester.runpytest_inprocess("-q", *GIVEN, "--playhead-record")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*single.jsonl: another test records something else into this file*"])
+    assert (pytester.path / "paid").read_text() == "x"
 
 
 def test_a_program_is_a_test_too(pytester: pytest.Pytester) -> None:
