@@ -1,4 +1,7 @@
-"""Helpers for testing agents: a scripted model, a deterministic clock, and assertions with clear messages."""
+"""Helpers for testing agents: a scripted model, a deterministic clock, and assertions with clear messages.
+
+PYTEST_DONT_REWRITE: its assertions say what was wrong; pytest would add `assert False`.
+"""
 
 from __future__ import annotations
 
