@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 import click
 
 from playhead.cli.output import note
-from playhead.errors import TraceError, TraceNotFoundError, UsageError, did_you_mean
+from playhead.errors import TraceError, TraceNotFoundError, UsageError, nearest_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,14 +78,15 @@ def chosen(store: TraceStore, references: tuple[str, ...], newest: int | None = 
 
 
 def none_found(store: TraceStore, query: Query) -> str:
-    """Return that no run fulfils the conditions, with an ending of the newest runs that was perhaps meant."""
-    from playhead.diagnose.run_summary import summarise
+    """Return that no run fulfils the conditions, with an ending that was perhaps meant by a word that is none."""
+    from playhead.diagnose.run_summary import Ending, summarise
 
-    newest = store.paths()[:LOOKED_AT] if query.endings else []
-    known = [word for path in newest for word in query.endings_of(summarise(path)) if word]
-    return (
-        f"no run in {store.folder} is as the options say.{''.join(did_you_mean(each, known) for each in query.endings)}"
-    )
+    newest = map(summarise, store.paths()[:LOOKED_AT] if query.endings else [])
+    known: set[Any] = {"damaged", *get_args(Ending)}.union(*map(query.endings_of, newest)) - {None}
+    words = [each for each in query.endings if each not in known]  # `cancelled` is no `answered`: hence 0.7
+    close = filter(None, (nearest_name(each, known, 0.7) for each in words))
+    meant = "".join(f" Did you mean {each!r}?" for each in close)
+    return f"no run in {store.folder} is as the options say.{meant}"
 
 
 class Reading:

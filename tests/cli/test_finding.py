@@ -215,6 +215,8 @@ def test_whatever_the_files_are_like(runs: Path, settled: None) -> None:
     ("command", "code", "said"),
     [
         ("list --ended timeout_aftr", 0, "is as the options say. Did you mean 'timeout_after'?"),
+        ("list --ended interupted", 0, "is as the options say. Did you mean 'interrupted'?"),
+        ("list --ended cancelled --ended resumed", 0, "is as the options say.\n"),
         ("stats --tool nosuch", 3, "no run in"),
         ("debrief", 2, "name runs, or choose them with --last"),
         ("check paid --last 1", 2, "not both"),
