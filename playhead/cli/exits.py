@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import click
 
 from playhead.cli.output import safe
-from playhead.errors import PlayheadError
+from playhead.errors import NotATraceError, PlayheadError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,6 +33,7 @@ BUG: Final = 70
 INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
 TERMINATED: Final = 143
+NO_RUN: Final = ". `playhead list` shows what the folder holds; `latest~1` is the one before the newest"
 
 
 class Terminated(KeyboardInterrupt):
@@ -86,7 +87,7 @@ def _explain(error: BaseException) -> tuple[int, str]:  # noqa: PLR0911 - a tabl
         case KeyboardInterrupt() | click.Abort():
             return INTERRUPTED, "interrupted"
         case PlayheadError():
-            return error.exit_code, str(error)
+            return error.exit_code, f"{error}{NO_RUN if isinstance(error, NotATraceError) else ''}"
         case OSError():
             drop_output()  # a full disk stays full
             where = f": {error.filename}" if error.filename else ""

@@ -85,8 +85,7 @@ def none_found(store: TraceStore, query: Query) -> str:
     known: set[Any] = {"damaged", *get_args(Ending)}.union(*map(query.endings_of, newest)) - {None}
     words = [each for each in query.endings if each not in known]  # `cancelled` is no `answered`: hence 0.7
     close = filter(None, (nearest_name(each, known, 0.7) for each in words))
-    meant = "".join(f" Did you mean {each!r}?" for each in close)
-    return f"no run in {store.folder} is as the options say.{meant}"
+    return f"no run in {store.folder} is as the options say." + "".join(f" Did you mean {each!r}?" for each in close)
 
 
 class Reading:

@@ -193,6 +193,9 @@ def test_a_report_of_nothing_and_to_nowhere(store: Path, home: Path):
     nowhere = playhead("report", "-o", home / "nodir/q.html", "--trace-dir", store)
     assert (nowhere.exit_code, f"there is no folder {home / 'nodir'}" in nowhere.stderr) == (2, True)
     assert playhead("report", "-o", home / "q.html", "--trace-dir", store).exit_code == 0
+    (store / "zzz.jsonl").touch()
+    empty = playhead("report", "-o", home / "q.html", "--trace-dir", store)
+    assert (empty.exit_code, "zzz.jsonl is empty" in empty.stderr, "latest~1" in empty.stderr) == (3, True, True)
 
 
 @pytest.mark.slow
