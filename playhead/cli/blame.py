@@ -90,16 +90,17 @@ def promote(*, run: str, output: Path, trace_dir: Path | None, as_json: bool, **
     from playhead.replay.loading import copy_recording
 
     recording = load_recording(open_store(trace_dir).resolve(run))
-    settings: Any = recording.header.agent.strategy_settings
-    code = settings["function"] if recording.header.agent.strategy == "program" else given["agent"] or ""
-    (module, _, known), name = code.partition(":"), re.sub(r"\W+", "_", given["name"] or recording.run_id).lower()
-    test, file = output / f"test_{name}.py", f"traces/{name}{''.join(recording.path.suffixes)}"
+    agent, name = recording.header.agent, re.sub(r"\W+", "_", given["name"] or recording.run_id).lower()
+    code = given["agent"] or (str(agent.strategy_settings.get("function")) if agent.strategy == "program" else "")
+    (module, _, known), test = code.partition(":"), output / f"test_{name}.py"
+    if code and not all(map(str.isidentifier, (*module.split("."), known))):  # a trace may say anything
+        raise UsageError(f"no test can import {code!r}: give --agent MODULE:NAME")
+    file = f"traces/{name}{''.join(re.findall(r'[.](?:jsonl|gz|zst)', recording.path.name))}"
     if test.exists():
         raise UsageError(f"{test} is there already; name another with --name")
     copy_recording(recording.path, output / file)
     imported = f"from {module} import {known}\n" if module else ""
-    text = TEST.format(imported=imported, file=file, name=name, run_id=recording.run_id, code=known)
-    test.write_text(text, encoding="utf-8")
+    test.write_text(TEST.format(imported=imported, file=file, name=name, code=known), encoding="utf-8")
     tell({"test": str(test), "recording": str(output / file)}, Line(f"{test}, {file}", whole=True), as_json=as_json)
     return exits.OK
 
@@ -109,6 +110,6 @@ TEST: Final = '''import pytest
 
 @pytest.mark.playhead("{file}")
 def test_{name}(playhead_run):
-    """Recorded as {run_id}."""
+    """The recorded run comes again."""
     playhead_run({code})
 '''

@@ -98,7 +98,6 @@ def choose(folder: Path, given: list[tuple[str, str]]) -> tuple[list[RunSummary]
 
 
 def _field(option: click.Option, value: str) -> dict[str, str]:
-    hint = (
-        "" if option.is_flag else str(option.metavar or "|".join(getattr(option.type, "choices", ())) or option.default)
-    )
+    choices = "|".join(getattr(option.type, "choices", ()))
+    hint = "" if option.is_flag else str(option.metavar or choices or option.default)
     return {"name": option.opts[0][2:], "value": value, "hint": hint, "meaning": option.help or ""}

@@ -72,7 +72,7 @@ def ask(files: Sequence[str], query: str, timeout_s: float) -> Answer:
 def _received(child: Connection, problem: type[PlayheadError]) -> Any:  # noqa: ANN401 - what the child sends
     try:
         found = child.recv()
-    except EOFError:
+    except (EOFError, OSError):  # between two answers, or in the middle of one
         found = RuntimeError("its process ended, perhaps for want of memory")
     if isinstance(found, Exception):
         text = " ".join(str(found).partition("\n\nLINE")[0].split())

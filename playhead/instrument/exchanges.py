@@ -254,10 +254,10 @@ class WireExchange:
             completion = Completion(usage=Usage(unknown=1)) if error is None and self._status < 400 else None  # noqa: PLR2004
             failure: BaseException | None = error
         else:
-            read = formats.read_answer(self._wire, self._status, self._headers, body) if self._status else None
-            is_whole = read is not None and read.is_whole
-            completion = read.completion if read is not None and (error is None or is_whole) else None
-            failure = error or (None if read is None else read.error)
+            answer = formats.read_answer(self._wire, self._status, self._headers, body) if self._status else None
+            is_whole = answer is not None and answer.is_whole
+            completion = answer.completion if answer is not None and (error is None or is_whole) else None
+            failure = error or (None if answer is None else answer.error)
         if completion is not None:
             with self._scope.lock:
                 at_us = [*self._at_us, self._scope.session.run.recorder.clock.now_us()]

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from playhead.errors import UsageError
+from playhead.instrument.programs import STRATEGY
 from playhead.kernel.prompts import default_prompt
 from playhead.replay.corpus import Job, Threads, run_jobs
 from playhead.replay.overrides import Overrides, changed_prompt
@@ -23,6 +24,7 @@ from playhead.replay.plan import ReplayOptions
 from playhead.replay.recording import Again, load_recording
 from playhead.replay.success import success_of
 from playhead.replay.verdict import LEVEL, scipy_stats
+from playhead.replay.wire_changes import first_prompt
 from playhead.trace.values import as_text, to_json
 
 if TYPE_CHECKING:
@@ -149,6 +151,8 @@ def find_cause(
 
 
 def _recorded_prompt(recording: Recording) -> str:
+    if recording.header.agent.strategy == STRATEGY:  # whose prompt only its requests have
+        return first_prompt(recording.root) or ""
     header, specs = recording.header.agent, recording.root.own_tools.values()
     default = default_prompt(header, has_tools=any(each.kind != "meta" for each in specs))
     return default if header.system_prompt is None else header.system_prompt

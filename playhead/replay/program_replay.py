@@ -27,7 +27,7 @@ from playhead.replay.programs import arguments_of, changed_programs, checked_pro
 from playhead.replay.restoring import returned
 from playhead.replay.serving import Answers
 from playhead.replay.strands import strands_of
-from playhead.replay.wire_changes import changed, system_of
+from playhead.replay.wire_changes import changed, first_prompt, system_of
 from playhead.trace.events import AgentStarted, LlmFailed, LlmRequested, RunCompleted
 from playhead.trace.owners import is_within, tool_of
 from playhead.trace.values import JsonValue, from_json, to_json
@@ -82,8 +82,8 @@ async def replay_program(
     doubts = dict.fromkeys([*world.doubts, *world.unused(), *_failed(recording, own)])
     why = None if world.stopped is None else f"replay_stopped: {world.stopped}"
     answers, is_whole = world.answers, why is None and not doubts and recording.status == "closed"
-    changed = (f"the program changed since the recording: {each}" for each in changed_programs(recording, records))
-    notes = (*doubts, *changed, *world.notes(), *notes_on_results(changes, answers), *unmade)
+    code = (f"the program changed since the recording: {each}" for each in changed_programs(recording, records))
+    notes = (*doubts, *code, *world.notes(), *notes_on_results(changes, answers), *unmade)
     is_sure = is_whole and answers.suffice(options.get("min_grounded", 0.8))
     return ReplayResult(result, recording, own, is_sure, answers.grounded(), dict(answers.rungs), why, notes)
 
@@ -105,12 +105,7 @@ class ReplayedProgram(ProgramAgain):
         self._agents = set[str]()
         """The agents that were entered."""
         self._alike = _answered_differently(recording)
-        self._prompts = {
-            name: str(first.content)
-            for name, owner in recording.owners.items()
-            for first in [*map(owner.message, owner.messages)][:1]
-            if first.role == "system"
-        }
+        self._prompts = {name: first_prompt(owner) for name, owner in recording.owners.items()}
         self._other_prompts = self._requests = 0
         self._reached: set[tuple[str, str]] = set()
         """The overrides that a request got: the agent's name, empty for the root, and the field."""
@@ -236,17 +231,18 @@ def _result(own: Recording, path: Path | None, *, complete: bool) -> RunResult:
 
 
 def _failed(recording: Recording, own: Recording) -> Iterator[str]:
-    """Yield that more requests failed than in the recording, if so: what the model would have said is not known."""
+    """Yield that requests failed that had not failed in the recording: what the model would have said is not known."""
     then, now = (
         {(name, each.requested.request): each.outcome for name, owner in one.owners.items() for each in owner.exchanges}
         for one in (recording, own)
     )
     was, failed = (
-        [each for each in found.values() if isinstance(each, LlmFailed) and not each.cancelled] for found in (then, now)
+        {key: each for key, each in found.items() if isinstance(each, LlmFailed) and not each.cancelled}
+        for found in (then, now)
     )
-    if len(failed) > len(was):
-        error = failed[0].error
-        yield f"{len(failed)} live requests failed, the first with {error.type}: {error.message}"
+    if more := [each for key, each in failed.items() if key not in was]:
+        error = more[0].error
+        yield f"{len(more)} live requests failed, the first with {error.type}: {error.message}"
 
 
 def _task(recording: Recording, program: Recorded, changes: Overrides) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ from playhead.trace.types import text_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from playhead.diagnose.recording import OwnerRecording
     from playhead.importing.bodies import Json, Place
     from playhead.importing.wire import WireRequest
     from playhead.trace.values import JsonValue
@@ -28,6 +29,12 @@ _BESIDE: Final = frozenset({"format", "keep_alive", "logprobs", "shift", "think"
 def system_of(wire: WireRequest) -> str | None:
     """Return the system prompt; None when there is none."""
     first = next(iter(wire.messages), None)
+    return text_of(first.content) if first is not None and first.role == "system" else None
+
+
+def first_prompt(owner: OwnerRecording) -> str | None:
+    """Return the system prompt of an owner's first request; None when there is none."""
+    first = owner.message(min(owner.messages)) if owner.messages else None
     return text_of(first.content) if first is not None and first.role == "system" else None
 
 

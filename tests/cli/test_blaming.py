@@ -64,6 +64,9 @@ def test_a_run_becomes_a_test(home: Path, pytester: pytest.Pytester) -> None:
     assert written.exit_code == 0, written.output
     pytester.makepyprojecttoml("[tool.pytest.ini_options]\npythonpath = '.'")
     pytester.runpytest_inprocess("-q", *GIVEN).assert_outcomes(passed=1)
+    for code in ("my_tools", "my_tools:", "my_tools:agent; import os", "os\nimport sys:agent"):
+        refused = playhead("promote", "run", "-o", pytester.path, "--name", "other", "--agent", code)
+        assert (refused.exit_code, "no test can import" in refused.stderr) == (2, True), refused.output
     again = playhead("promote", "run", "-o", pytester.path, "--name", "height")
     assert (again.exit_code, "test_height.py is there already" in again.stderr) == (2, True), again.stderr
     assert playhead("promote", "run", "-o", pytester.path).exit_code == 0

@@ -22,6 +22,7 @@ from playhead.diagnose.debrief import build_debrief
 from playhead.errors import NotReplayableError, RunEndedError, UsageError
 from playhead.instrument import facts
 from playhead.instrument.worlds import ProgramWorld
+from playhead.replay import find_cause
 from tests.cli.command_line import playhead as command_line
 from tests.instrument.chatting import Chat, calls, says, whole
 
@@ -794,6 +795,55 @@ def test_a_live_model_that_does_not_answer_leaves_a_replay_inconclusive() -> Non
     assert replay.notes == ("1 live requests failed, the first with ConnectionResetError: it is down",)
     careful("x")
     assert reproduced(careful).identical  # the error comes again as it was
+
+
+def test_a_request_that_fails_now_in_place_of_another_one_is_not_known() -> None:
+    """As many requests fail as in the recording, but another one: nothing is concluded from its answer."""
+
+    def answer(body: dict[str, Any]) -> Any:
+        if body["messages"][-1]["content"] == down:
+            raise ConnectionResetError("it is down")
+        return says("yes")
+
+    server, down = Chat(answer), "a"
+
+    @recorded
+    def careful() -> list[str]:
+        said = []
+        for each in "ab":
+            try:
+                said.append(str(server.create([{"role": "user", "content": each}]).choices[0].message.content))
+            except ConnectionResetError:
+                said.append("none")
+        return said
+
+    assert careful() == ["none", "yes"]
+    recording, down = playhead.load_recording("latest"), "b"
+    replay = recording.replay_sync(program=careful)
+    assert (replay.verdict, replay.run.output) == ("inconclusive", ["yes", "none"])
+    down = "a"
+    assert recording.replay_sync(program=careful).verdict != "inconclusive"
+
+
+def test_the_paragraph_of_a_program_that_changed_its_answer_is_blamed() -> None:
+    """The prompt of a program is what its requests say: no other paragraph is a part of the change."""
+
+    def answer(body: dict[str, Any]) -> Any:
+        return says("wrong" if "Guess." in body["messages"][0]["content"] else "right")
+
+    server = Chat(answer)
+
+    @recorded
+    def clerk(task: str) -> str:
+        prompt = {"role": "system", "content": "Be brief.\n\nNever guess."}
+        return str(server.create([prompt, {"role": "user", "content": task}]).choices[0].message.content)
+
+    assert clerk("x") == "right"
+    new = "Be kind.\n\nGuess."
+    found = find_cause(playhead.load_recording("latest").path, program=clerk, system_prompt=new, trace=None)
+    edits = "system_prompt[0]: - 'Be brief.' + 'Be kind.'", "system_prompt[1]: - 'Never guess.' + 'Guess.'"
+    assert (found.verdict, (*map(str, found.parts),)) == ("cause", edits)
+    assert [[*map(str, each)] for each in found.causes] == [[edits[1]]]
 
 
 def test_a_credential_of_the_program_is_not_shown_where_it_differs(monkeypatch: pytest.MonkeyPatch) -> None:
