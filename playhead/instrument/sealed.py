@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 _stops: Final[list[Any]] = []
 """Each ends a sealed replay that runs now."""
+_own: Final[ContextVar[Any]] = ContextVar("playhead-sealed", default=None)
+"""Ends the sealed replay that this thread or task belongs to; the newest one is ended where that is not known."""
 
 
 @contextmanager
@@ -30,9 +33,11 @@ def no_sockets(stop: Callable[[ReplayError], object], *, sealed: bool) -> Iterat
         return
     _listen()
     _stops.append(stop)
+    before = _own.set(stop)
     try:
         yield
     finally:
+        _own.reset(before)
         _stops.remove(stop)
 
 
@@ -47,4 +52,5 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
     address = arguments[1]
     if isinstance(address, tuple):  # of a network, not of this machine's files
         where = ":".join(map(str, address[:2]))
-        _stops[-1](UnrecordedCallError(f"the replay is sealed, and something connects to {where}"))
+        stop = _own.get() or _stops[-1]
+        stop(UnrecordedCallError(f"the replay is sealed, and something connects to {where}"))

@@ -7,6 +7,7 @@ import contextvars
 import importlib
 import json
 import os
+import socket
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +22,7 @@ from playhead.compose.killswitches import budget_limit, max_iterations
 from playhead.diagnose.debrief import build_debrief
 from playhead.errors import NotReplayableError, RunEndedError, UsageError
 from playhead.instrument import facts
+from playhead.instrument.sealed import no_sockets
 from playhead.instrument.worlds import ProgramWorld
 from playhead.replay import find_cause
 from tests.cli.command_line import playhead as command_line
@@ -453,8 +455,6 @@ def test_a_sealed_replay_connects_nothing_but_the_model() -> None:
         def asking() -> str:
             said = client.chat.completions.create(model="m", messages=[PROMPT]).choices[0].message.content
             if not is_clean:
-                import socket
-
                 with socket.socket() as other:
                     other.connect(("127.0.0.1", int(url.rpartition(":")[2])))
             return str(said)
@@ -471,6 +471,17 @@ def test_a_sealed_replay_connects_nothing_but_the_model() -> None:
         assert "the replay is sealed" in outcome.divergences[0].what
         replay = recording.replay_sync(program=asking, sealed=True)
         assert (replay.verdict, "sealed" in str(replay.stopped)) == ("inconclusive", True)
+
+
+def test_a_connection_ends_the_sealed_replay_that_makes_it() -> None:
+    """Of several at a time, as a corpus has them, no other one is ended."""
+    ended: list[str] = []
+    with no_sockets(lambda _: ended.append("one"), sealed=True):
+        of_one = contextvars.copy_context()
+        with no_sockets(lambda _: ended.append("two"), sealed=True), socket.socket() as other:
+            of_one.run(other.connect_ex, ("127.0.0.1", 1))
+            contextvars.Context().run(other.connect_ex, ("127.0.0.1", 1))
+    assert ended == ["one", "two"]
 
 
 def test_what_redaction_replaces_is_still_equal_or_not() -> None:
