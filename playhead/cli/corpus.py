@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -33,6 +34,7 @@ OUTCOMES: Final = {
 """Each verdict's exit code, its style, and the element of JUnit for a test that did not pass."""
 MEASURES: Final = {
     "success": ("success", 100, "{:.1f} %", "{:+.1f}"),
+    "grounded": ("grounded", 100, "{:.1f} %", "{:+.1f}"),
     "edits": ("tool edits", 1, "{:.2f}", "{:+.2f}"),
     "tokens": ("tokens", 1, "{:,.0f}", "{:+,.0f}"),
     "cost_usd": ("cost", 1, "${:.5f}", "{:+.5f}"),
@@ -40,8 +42,6 @@ MEASURES: Final = {
 }
 """How each measure is shown: its name, a factor, a value, and a difference."""
 JUDGED: Final = {True: "success", False: "no success", None: "not judged"}
-LONGEST: Final = 120
-"""Characters of a change that are shown."""
 
 
 def read_success(text: str) -> Any:  # noqa: ANN401 - a criterion
@@ -67,10 +67,9 @@ def replay_many(paths: list[Path], given: dict[str, Any], *, as_json: bool) -> i
 
     outputs, group = given.pop("outputs", ()), given.pop("group", None) or new_run_id()
     for each in outputs:
-        if each.suffix not in WRITTEN:
-            raise UsageError(f"--output: {each.name} must end in {', '.join(WRITTEN)}")
-    if "success" in given:
-        given["success"] = read_success(given["success"])
+        if each.suffix not in WRITTEN or not os.access(each.parent, os.W_OK):
+            raise UsageError(f"--output: {each} must end in {', '.join(WRITTEN)}, in a folder that can be written to")
+    given["success"] = read_success(given.get("success", "answered"))
     note(f"group {group}: if it is interrupted, --group {group} goes on")
     console = text_console(stderr=True)
     with Progress(console=console, disable=not console.is_terminal) as bar:
@@ -90,19 +89,25 @@ def corpus_document(corpus: Corpus) -> Document:
     """Return the verdict with its reason, the effects, and what the corpus could have seen."""
     verdict, without = corpus.verdict, "baseline" if corpus.baseline else "recorded"
     reason = Row(verdict.reason, style=OUTCOMES[verdict.verdict][1])
+    asked = (
+        f"success: {corpus.success}; margin: {points(verdict.margin)}; grounded: at least {verdict.min_grounded:.0%}"
+    )
     heading = ("measure", without, "changed", "difference", "90 % interval", "recordings")
-    effects = (heading, *map(_effect_cells, verdict.effects))
-    losses = (Row(f"{name}: {points(difference)}") for name, difference in verdict.lost)
-    reasons = (Row(each.why) for each in corpus.measured if each.why is not None)
     return Document(
         (
-            Section(verdict.verdict, (reason,)),
-            Section("Effects", tuple(map(Row, _about(corpus))), table=effects),
-            *section("Lost", losses),
-            *section("Not judged", reasons),
+            Section(verdict.verdict, (reason, Row(asked))),
+            Section("Effects", tuple(map(Row, _about(corpus))), table=(heading, *map(_effect_cells, verdict.effects))),
+            *section("Lost", (Row(f"{name}: {points(difference)}") for name, difference in verdict.lost)),
+            *section("Not judged", (Row(why) for why in _reasons(corpus).values() if why)),
         ),
         spaced=True,
     )
+
+
+def _reasons(corpus: Corpus) -> dict[str, str | None]:
+    """Return why each recording was not judged; None if it was."""
+    every = dict.fromkeys(each.recording for each in corpus.measured)
+    return every | {each.recording: each.why for each in corpus.measured if each.why}
 
 
 def _about(corpus: Corpus) -> Iterator[str]:
@@ -112,9 +117,9 @@ def _about(corpus: Corpus) -> Iterator[str]:
     arms = "with and without the change" if corpus.baseline else "with the change"
     yield f"{counted(verdict.recordings, 'recording')}, each replayed {times} {arms}; {verdict.judged:,} judged"
     for name, value in corpus.changes.items():
-        yield f"changed: {name}: {short(without_credentials(preview(value)), LONGEST)}"
-    yield f"success: {corpus.success}; margin: {points(verdict.margin)}"
-    yield f"a corpus like this one finds a loss of {points(verdict.visible)} in 4 of 5 cases"
+        yield f"changed: {name}: {short(without_credentials(preview(value)), 120)}"
+    seen = verdict.visible and f"a loss of {points(verdict.visible)} in 4 of 5 cases"
+    yield f"a corpus like this one finds {seen or 'no loss, however large: that takes 5 judged recordings'}"
     yield f"to find one of {points(verdict.margin)} takes about {verdict.needed:,} recordings"
     yield f"group: {corpus.group}"
 
@@ -123,7 +128,8 @@ def _effect_cells(effect: Effect) -> tuple[str, ...]:
     name, factor, value, difference = MEASURES[effect.measure]
     means = (UNKNOWN if each is None else value.format(each * factor) for each in (effect.reference, effect.changed))
     limits = [each for each in (effect.low, effect.high) if each is not None]
-    interval = " to ".join(difference.format(each * factor) for each in limits) or "too few differ"
+    few = UNKNOWN if effect.difference is None else "too few differ"
+    interval = " to ".join(difference.format(each * factor) for each in limits) or few
     change = UNKNOWN if effect.difference is None else difference.format(effect.difference * factor)
     return (name, *means, change, interval, f"{effect.recordings:,}")
 
@@ -135,10 +141,7 @@ def corpus_junit(corpus: Corpus) -> str:
     if tag is not None:
         ET.SubElement(test, tag, message=corpus.verdict.reason)
     ET.SubElement(test, "system-out").text = corpus_document(corpus).markdown()
-    reasons: dict[str, str | None] = {}
-    for each in corpus.measured:
-        reasons[each.recording] = reasons.get(each.recording) or each.why
-    for name, why in reasons.items():
+    for name, why in _reasons(corpus).items():
         test = ET.SubElement(suite, "testcase", name=name)
         if why is not None:
             ET.SubElement(test, "skipped", message=escape(without_credentials(why)))
@@ -153,10 +156,9 @@ def corpus_page(corpus: Corpus) -> str:
     from playhead.diagnose.run_summary import summarise
 
     store = open_store(click.get_current_context().params["trace_dir"])
-    replays = {each.replay: each for each in corpus.measured if each.replay is not None}
-    labels = {name: f"{each.arm}: {JUDGED[each.success]}" for name, each in replays.items()}
+    labels = {each.replay: f"{each.arm}: {JUDGED[each.success]}" for each in corpus.measured if each.replay is not None}
     verdict = (corpus_document(corpus), list(map(asdict, corpus.verdict.effects)))
-    return render_many([summarise(store.resolve(name)) for name in replays], verdict=verdict, labels=labels)
+    return render_many([summarise(store.resolve(name)) for name in labels], verdict=verdict, labels=labels)
 
 
 WRITTEN: Final[dict[str, Callable[[Corpus], str]]] = {

@@ -3,38 +3,42 @@
     corpus = replay_corpus(paths, system_prompt="Be brief.", repeats=3, baseline=True, margin=0.05)
 
 The data flows one way: recordings → jobs → replays → measures → verdict. The measures of each replay go to a journal of the
-group, `corpora/GROUP.jsonl` in the folder of traces, so that a corpus that was killed goes on where it was. The replays
-themselves are in `replays/` like any other.
+group, `corpora/GROUP.jsonl` in the folder of traces, so that a corpus that was killed goes on where it was. It is trusted like
+the traces beside it. The replays themselves are in `replays/` like any other.
 """
 
 from __future__ import annotations
 
-import hashlib
+import fcntl
 import json
+import os
 from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from jsonlines import Reader
+from pydantic import TypeAdapter
 
 from playhead.diagnose.diff_calls import Alignment, RunCalls, call_script
 from playhead.diagnose.spending import spent_by
-from playhead.errors import PlayheadError, TraceWriteError, UsageError
+from playhead.errors import PlayheadError, TraceError, TraceWriteError, UsageError
 from playhead.kernel.checks import checked_folder
 from playhead.kernel.lifecycle.threads import workers
+from playhead.kernel.sources import source_info
 from playhead.replay.overrides import Overrides
 from playhead.replay.plan import ReplayOptions
 from playhead.replay.recording import Again, load_recording
 from playhead.replay.success import passes, success_of
-from playhead.replay.verdict import CorpusVerdict, Measures, judge, require_margin
+from playhead.replay.verdict import GROUNDED, CorpusVerdict, Measures, judge, require_margin
 from playhead.settings import load_settings
 from playhead.trace.blobs import run_id_of
+from playhead.trace.control import locked
 from playhead.trace.events import LlmResponded
 from playhead.trace.format import checked_run_id, new_run_id
+from playhead.trace.redaction import without_credentials
 from playhead.trace.store import TraceStore
-from playhead.trace.values import canonical_json
+from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -46,8 +50,6 @@ if TYPE_CHECKING:
     from playhead.replay.success import Check, SuccessLike
     from playhead.replay.verdict import Arm, Key
 
-JOURNALS: Final = "corpora"
-"""The subfolder of a folder of traces that holds the journals."""
 BROKEN: Final = ("llm_error", "error", "trace_error", "cancelled")
 """Endings of a replay that say nothing of the change: such a replay runs again when the corpus goes on."""
 
@@ -100,7 +102,7 @@ def replay_corpus(  # noqa: PLR0913 - a verdict states what it rests on
     success: SuccessLike = "answered",
     executor: Executor | None = None,
     concurrency: int = 4,
-    on_progress: Callable[[int, int], object] | None = None,
+    on_progress: Callable[[int, int], object] = lambda *_: None,
     **changes: Unpack[Again],
 ) -> Corpus:
     """Replay many recordings with one change, and return one verdict: PASS, FAIL or INCONCLUSIVE.
@@ -126,8 +128,10 @@ def replay_corpus(  # noqa: PLR0913 - a verdict states what it rests on
             group; by default it is a new id.
 
     Raises:
-        UsageError: an argument is not valid, the group holds replays of another change, or no recording could be replayed.
-        TraceError: a reference does not name a recording, or the journal cannot be read or written.
+        UsageError: an argument is not valid, the group holds replays of another change or another check, or the check
+            fails on the first recording.
+        TraceError: a reference does not name a recording, or the journal is damaged, cannot be read or written, or is in
+            use by another process.
         MissingDependencyError: the extra `stats` is not installed.
     """
     require_margin(margin)
@@ -147,40 +151,33 @@ def replay_corpus(  # noqa: PLR0913 - a verdict states what it rests on
         for arm, given in arms.items()
         if repeat == 0 or arm != "recorded"
     ]
-    # A hash shows nothing of the change, which may hold what is redacted elsewhere.
-    about = {"changes": hashlib.sha256(canonical_json(stated)).hexdigest(), "success": criterion}
-    journal = folder / JOURNALS / f"{group}.jsonl"
-    found = read_journal(journal, about)
-    missing = [job for job in jobs if job.key not in found]
-    for done, measures in enumerate(run_kept(missing, journal, executor or Threads(), concurrency), 1):
-        found[measures.key] = measures
-        if on_progress is not None:
+    least, has_baseline = options.get("min_grounded", GROUNDED), bool(baseline)
+    own = source_info("validator", f"{criterion}, {least}, {options.get('on_missing')}", check)
+    # A hash shows nothing of the change, which may hold what is redacted elsewhere. What is not known is never the same.
+    about = {"changes": json_hash(stated), "check": new_run_id() if own.fingerprint is None else own.model_dump_json()}
+    journal = folder / "corpora" / f"{group}.jsonl"
+    with held(journal) as lock:
+        found = read_journal(journal, about)
+        missing = [job for job in jobs if job.key not in found]
+        for first in [load_recording(job.path) for job in missing[:1]]:  # a check that fails does so before any replay
+            passes(check, first, first, [arm.get("model") for arm in arms.values()])
+        for done, measures in enumerate(run_jobs(missing, executor or Threads(), concurrency), 1):
+            # What a broken replay came to is not kept, so it runs again.
+            if measures.replay is not None or measures.success is not None:
+                keep(journal, asdict(measures))
+            found[measures.key] = measures
             on_progress(len(jobs) - len(missing) + done, len(jobs))
+        fcntl.flock(lock, fcntl.LOCK_UN)  # workers that were forked have the descriptor, too
     measured = tuple(found[job.key] for job in jobs)
-    if all(each.replay is None for each in measured):
-        why = next((each.why for each in measured if each.why), "none is named")
-        raise UsageError(f"no recording could be replayed: {why}")
-    least, has_baseline = options.get("min_grounded", 0.8), bool(baseline)
     verdict = judge(measured, margin=margin, baseline=has_baseline, min_grounded=least)
     return Corpus(group, stated[0], criterion, repeats, has_baseline, verdict, measured)
 
 
-def run_kept(jobs: Iterable[Job], journal: Path, executor: Executor, concurrency: int) -> Iterator[Measures]:
-    """Yield the measures of each job once the journal has them; what a broken replay came to is not kept, so it runs again."""
-    for measures in run_jobs(jobs, executor, concurrency):
-        if measures.replay is not None or measures.success is not None:
-            keep(journal, asdict(measures))
-        yield measures
-
-
 def run_jobs(jobs: Iterable[Job], executor: Executor, concurrency: int) -> Iterator[Measures]:
     """Yield the measures of each job once it is done; so many jobs at a time are with the executor."""
-    waiting, running = iter(jobs), set[Future[Measures]]()
+    waiting, running, most = iter(jobs), set[Future[Measures]](), max(concurrency, 1)
     try:
-        while True:
-            running |= {executor.submit(run_job, job) for job in islice(waiting, max(concurrency, 1) - len(running))}
-            if not running:
-                return
+        while running := running | {executor.submit(run_job, job) for job in islice(waiting, most - len(running))}:
             done, running = wait(running, return_when=FIRST_COMPLETED)
             yield from (future.result() for future in done)
     finally:
@@ -211,28 +208,30 @@ def run_job(job: Job) -> Measures:
         recording = load_recording(job.path)
         if job.arm == "recorded":
             why = None if recording.status == "closed" else f"the recording is {recording.status}"
-            return _measured(job, recording, recording, why)
-        outcome = recording.replay_sync(**job.changes)
-        replay = None if outcome.run.terminated_by in BROKEN else outcome.run.run_id
-        return _measured(job, recording, outcome.recording, _doubt(outcome), replay)
+            return replace(_measured(job, recording, recording, why), grounded=1.0)
+        done = recording.replay_sync(**job.changes)
+        own = None if done.run.terminated_by in BROKEN else done.run.run_id
+        return replace(_measured(job, recording, done.recording, _doubt(done)), replay=own, grounded=done.grounded)
     except PlayheadError as error:
         return Measures(*job.key, why=f"{type(error).__name__}: {error}")
 
 
 def _doubt(outcome: ReplayResult) -> str | None:
     """Return why nothing can be concluded from a replay, in words that many replays share."""
-    if outcome.stopped is not None:
-        return f"the replay was stopped: {outcome.run.terminated_by}"
+    run = outcome.run
+    # What breaks is not kept, so its words may be those of the run.
+    broken = run.terminated_by in BROKEN and (outcome.stopped or run.error or run.terminated_by)
+    if broken or outcome.stopped is not None:
+        return f"the replay was stopped: {without_credentials(broken or run.terminated_by)}"
     return None if outcome.conclusive else "too few results are recorded ones, or the recording is not whole"
 
 
-def _measured(job: Job, recording: Recording, own: Recording, why: str | None, replay: str | None = None) -> Measures:
+def _measured(job: Job, recording: Recording, own: Recording, why: str | None) -> Measures:
     """Return what a run came to: a replay, or the recorded run itself."""
     total = spent_by(own.records)
     script = [] if own is recording else call_script(Alignment(RunCalls(recording), RunCalls(own)))
     return Measures(
         *job.key,
-        replay,
         success=None if why is not None else passes(job.check, own, recording),
         why=why,
         edits=sum(each.kind != "same" for each in script),
@@ -242,28 +241,43 @@ def _measured(job: Job, recording: Recording, own: Recording, why: str | None, r
     )
 
 
+def held(journal: Path) -> BinaryIO:
+    """Return a group's journal, which is created if there is none; until it is closed, no other corpus gets it.
+
+    Raises:
+        TraceWriteError: it cannot be created, or another process holds it.
+    """
+    try:
+        TraceStore(journal.parent).create()
+        return os.fdopen(locked(journal, fcntl.LOCK_EX, os.O_RDWR | os.O_CREAT), "rb")
+    except OSError as error:
+        why = "another process replays this group" if isinstance(error, BlockingIOError) else error.strerror or error
+        raise TraceWriteError(f"the journal {journal} cannot be used: {why}") from None
+
+
 def read_journal(path: Path, about: Mapping[str, str]) -> dict[Key, Measures]:
-    """Return the measures that a group's journal holds; create it if there is none.
+    """Return the measures that a group's journal holds; a last line that was cut off is taken away.
 
     Raises:
         UsageError: it is about another change.
-        TraceWriteError: it cannot be read or written.
+        TraceError: another line is damaged.
     """
+    whole, end, _ = path.read_bytes().rpartition(b"\n")
+    os.truncate(path, len(whole + end))
+    if not whole:
+        keep(path, about)
+        return {}
     try:
-        TraceStore(path.parent).create()
-        with path.open("a+", encoding="utf-8") as file:
-            file.seek(0)
-            lines = list(Reader(file).iter(type=dict, skip_empty=True, skip_invalid=True))
-        if not lines:
-            keep(path, about)
-    except OSError as error:
-        raise TraceWriteError(f"the journal {path} cannot be used: {error.strerror or error}") from None
-    if lines[:1] not in ([], [about]):
-        raise UsageError(f"the group {path.stem} is of another change or another success: name this one differently")
-    return {each.key: each for each in (Measures(**line) for line in lines[1:])}
+        first, *lines = whole.split(b"\n")
+        found = [TypeAdapter(Measures).validate_json(line, strict=True) for line in lines]
+    except ValueError as error:
+        raise TraceError(f"the journal {path} is damaged; name another group ({str(error).splitlines()[0]})") from None
+    if first != json.dumps(about).encode():
+        raise UsageError(f"the group {path.stem} is of another change or success, or its check changed; name another")
+    return {each.key: each for each in found}
 
 
 def keep(path: Path, value: Mapping[str, Any]) -> None:
-    """Append a line to a journal: a line break first, because the process may have been killed in the middle of a line."""
+    """Append a line to a journal."""
     with path.open("ab") as journal:
-        journal.write(b"\n" + json.dumps(value).encode())
+        journal.write(json.dumps(value).encode() + b"\n")

@@ -17,7 +17,7 @@ from playhead.trace.format import ANSWERED
 from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from playhead.diagnose.recording import Recording
     from playhead.kernel.models.base import Model
@@ -55,16 +55,17 @@ def success_of(given: SuccessLike) -> tuple[str, Check]:
     """Return the name of a criterion of success, and the check that it means.
 
     Raises:
-        UsageError: there is no such criterion, or the schema cannot be used.
+        UsageError: there is no such criterion or judge, or the schema cannot be used.
     """
     if isinstance(given, Judge):
+        Agent(given.model, trace=None)  # raises now if there is no such model
         return f"judge {given.name}", given
     if isinstance(given, str):
         if given not in CRITERIA:
             raise UsageError(f"success: there is no criterion {given!r}.{nearest(given, CRITERIA)}")
         return given, CRITERIA[given]
     if callable(given):
-        return f"{given.__module__}:{given.__qualname__}", given
+        return f"{given.__module__}:{getattr(given, '__qualname__', type(given).__qualname__)}", given
     try:
         BoundedSchema(dict(given))
     except UnusableSchemaError as error:
@@ -72,14 +73,14 @@ def success_of(given: SuccessLike) -> tuple[str, Check]:
     return "JSON schema", partial(_conforms, dict(given))
 
 
-def passes(check: Check, run: Recording, recording: Recording) -> bool:
+def passes(check: Check, run: Recording, recording: Recording, models: Iterable[str | Model | None] = ()) -> bool:
     """Return whether a run succeeded, a replay of this recording or the recording itself.
 
     Raises:
-        UsageError: the check raises, does not return a bool, or is a judge of its own answers.
+        UsageError: the check raises, does not return a bool, or is a judge of its own answers, or of one of `models`.
     """
     started = (each.event.agent.model for each in run.records if isinstance(each.event, (RunStarted, AgentStarted)))
-    if isinstance(check, Judge) and check.name in started:
+    if isinstance(check, Judge) and check.name in (*started, *(getattr(each, "name", each) for each in models)):
         raise UsageError(f"success: {check.name} cannot judge its own answers; name another model")
     end = run.ending
     if end is None or end.status != "done" or end.terminated_by not in ANSWERED:

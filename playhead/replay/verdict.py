@@ -37,7 +37,9 @@ _RESAMPLES: Final = 1_999
 """Random parts of the recordings; the test keeps its level with any number."""
 _SEED: Final = 0
 """So that the same replays give the same verdict."""
-OTHERS: Final = ("edits", "tokens", "cost_usd", "latency_ms")
+GROUNDED: Final = 0.8
+"""The share of calls, and of recordings, that a verdict rests on unless another is asked for."""
+OTHERS: Final = ("grounded", "edits", "tokens", "cost_usd", "latency_ms")
 """What is told besides success."""
 
 
@@ -65,6 +67,8 @@ class Measures:
     """US dollars; None if a price is not known."""
     latency_ms: float | None = None
     """Milliseconds that the models took; recorded tool results take none."""
+    grounded: float | None = None
+    """Share of a replay's calls that were answered as recorded, in the same state; None if it made none, 1 for the recorded run."""
 
     @property
     def key(self) -> Key:
@@ -77,7 +81,7 @@ class Effect:
     """The paired effect of the change on one measure, over the recordings where it is known on both sides."""
 
     measure: str
-    """`success`, `edits`, `tokens`, `cost_usd` or `latency_ms`."""
+    """`success`, `grounded`, `edits`, `tokens`, `cost_usd` or `latency_ms`."""
     recordings: int
     """How many recordings it rests on."""
     reference: float | None = None
@@ -110,16 +114,18 @@ class CorpusVerdict:
     """Recordings of which all replays could be judged; the others count as lost where a loss is excluded."""
     effects: tuple[Effect, ...]
     """Success first."""
-    visible: float
-    """The smallest loss, as a share, that a corpus like this one finds in 4 of 5 cases."""
+    visible: float | None
+    """The smallest loss, as a share, that a corpus like this one finds in 4 of 5 cases; None if it is too small to find any."""
     needed: int
     """About how many recordings, repeated as often as these, find a loss of the margin in 4 of 5 cases."""
+    min_grounded: float
+    """The share of calls in a replay, and of recordings, that was asked for."""
     lost: tuple[tuple[str, float], ...]
     """Recordings that lost successes, the largest loss first, each with the difference."""
 
 
 def judge(
-    measured: Sequence[Measures], *, margin: float, baseline: bool = False, min_grounded: float = 0.8
+    measured: Sequence[Measures], *, margin: float, baseline: bool = False, min_grounded: float = GROUNDED
 ) -> CorpusVerdict:
     """Return the verdict on these replays.
 
@@ -134,24 +140,29 @@ def judge(
         MissingDependencyError: the extra `stats` is not installed.
     """
     require_margin(margin)
-    recordings = _pairs(measured, "baseline" if baseline else "recorded")
-    judged = {name: pair for name, pair in recordings.items() if _is_judged(pair)}
-    lost = {name: changed - before for name, before, changed in _means("success", judged)}
+    recordings: dict[str, Pair] = defaultdict(lambda: ([], []))
+    for each in measured:
+        recordings[each.recording][each.arm == "changed"].append(each)
+    lost = {name: changed - before for name, before, changed in _means("success", recordings)}
+    judged = {name: recordings[name] for name in lost}
     differences, worst = list(lost.values()), [lost.get(name, -1.0) for name in recordings]
     p, low, high = p_of_loss(differences), lower_bound(worst), -lower_bound([-each for each in differences])
     # The interval and the test agree on whether there is a loss.
     high = min(_limits(differences)[1], 0.0) if p <= LEVEL else max(high, 0.0)
     success = replace(_effect("success", judged), low=low, high=high)
-    visible, needed = _planned(differences, margin)
-    decided: tuple[Decision, str]
     if not judged or len(judged) < min_grounded * len(recordings):
-        could = f"{len(judged):,} of {len(recordings):,} recordings could be judged"
-        decided = "INCONCLUSIVE", f"{could}; a verdict needs {min_grounded:.0%}"
+        could = f"{len(judged):,} of {len(recordings):,} recordings could be judged; a verdict needs {min_grounded:.0%}"
+        why = next((each.why for each in measured if each.why), "there are none")
+        decided: tuple[Decision, str] = "INCONCLUSIVE", f"{could}: {why}"
     else:
         decided = _decide(success, p, margin, baseline=baseline)
-    effects = (success, *(_effect(name, judged) for name in OTHERS))
+        if min_grounded < GROUNDED:
+            decided = decided[0], f"{decided[1]}; threshold lowered: only {min_grounded:.0%} need be grounded"
+    # The recorded models ran in another hour, and perhaps alone: their time is no reference.
+    effects = (success, *(_effect(name, judged) for name in (OTHERS if baseline else OTHERS[:-1])))
     losses = tuple(sorted((each for each in lost.items() if each[1] < 0), key=lambda each: each[1]))
-    return CorpusVerdict(*decided, margin, p, len(recordings), len(judged), effects, visible, needed, losses)
+    counts, planned = (len(recordings), len(judged)), _planned(differences, margin)
+    return CorpusVerdict(*decided, margin, p, *counts, effects, *planned, min_grounded, losses)
 
 
 def require_margin(margin: float) -> None:
@@ -177,18 +188,6 @@ def _decide(success: Effect, p: float, margin: float, *, baseline: bool) -> tupl
 
 
 # --- pairs ------------------------------------------------------------------------------------------------------------
-
-
-def _pairs(measured: Sequence[Measures], reference: Arm) -> dict[str, Pair]:
-    found: dict[str, Pair] = defaultdict(lambda: ([], []))
-    for each in measured:
-        if each.arm in (reference, "changed"):
-            found[each.recording][each.arm == "changed"].append(each)
-    return found
-
-
-def _is_judged(pair: Pair) -> bool:
-    return all(bool(side) and None not in [each.success for each in side] for side in pair)
 
 
 def _means(measure: str, judged: Mapping[str, Pair]) -> Iterator[tuple[str, float, float]]:
@@ -265,12 +264,12 @@ def _batches(count: int) -> Iterator[int]:
     yield from (min(size, _RESAMPLES - start) for start in range(0, _RESAMPLES, size))
 
 
-def _planned(differences: Sequence[float], margin: float) -> tuple[float, int]:
-    """Return the loss that these recordings find, and how many find the margin, with the power `POWER`."""
+def _planned(differences: Sequence[float], margin: float) -> tuple[float | None, int]:
+    """Return the loss that these recordings find, if they can find any, and how many find the margin, with the power `POWER`."""
     stats, count = scipy_stats(), len(differences)
     spread = stdev(differences) if count > 1 else 1.0
     reach = float((stats.norm.ppf(1 - LEVEL) + stats.norm.ppf(POWER)) * spread)
     # So many are lost on average when at least `FEWEST` are with this power.
     lost = float(stats.gamma.ppf(POWER, FEWEST))
     visible = max(reach / math.sqrt(max(count, 1)), lost / max(count, 1))
-    return min(visible, 1.0), math.ceil(max((reach / margin) ** 2, lost / margin))
+    return None if count < FEWEST else min(visible, 1.0), math.ceil(max((reach / margin) ** 2, lost / margin))

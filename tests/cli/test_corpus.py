@@ -46,16 +46,17 @@ def test_one_verdict_is_printed_and_written(server: ChatServer, home: Path) -> N
     assert [" ".join(line.split()) for line in result.stdout.splitlines() if "model time" not in line] == [
         "PASS",
         "a loss of more than 50.0 points is excluded: it is 39.3 points at most",
+        "success: answered; margin: 50.0 points; grounded: at least 80%",
         "",
         "Effects",
         "measure baseline changed difference 90 % interval recordings",
         "success 100.0 % 100.0 % +0.0 -39.3 to +39.3 6",
+        "grounded ? ? ? ? 0",
         "tool edits 0.00 0.00 +0.00 too few differ 6",
         "tokens 15 15 +0 too few differ 6",
         "cost $0.00000 $0.00000 +0.00000 too few differ 6",
         "6 recordings, each replayed 2 times with and without the change; 6 judged",
         "changed: system_prompt: Be brief.",
-        "success: answered; margin: 50.0 points",
         "a corpus like this one finds a loss of 100.0 points in 4 of 5 cases",
         "to find one of 50.0 points takes about 14 recordings",
         "group: g",
@@ -65,7 +66,7 @@ def test_one_verdict_is_printed_and_written(server: ChatServer, home: Path) -> N
     assert (found["verdict"]["verdict"], len(found["measured"]), len(server.answers)) == ("PASS", 24, 100 - 6 - 24)
     page = (home / "v.md").read_text()
     assert page.startswith(
-        "# PASS\n\n```text\na loss of more than 50.0 points is excluded: it is 39.3 points at most\n```\n"
+        "# PASS\n\n```text\na loss of more than 50.0 points is excluded: it is 39.3 points at most\nsuccess: answered;"
     )
     assert "  success      100.0 %  " in page
     shown = json.loads((home / "v.html").read_text().partition('id="data">')[2].partition("</script>")[0])
@@ -108,7 +109,12 @@ def test_what_is_refused(server: ChatServer) -> None:
         result = playhead("replay", *options, "--api-base", server.address)
         assert (result.exit_code, "many replays get one verdict: name with --margin" in result.stderr) == (2, True)
     for options, why in (
-        (("--output", "v.txt"), "--output: v.txt must end in .md, .xml, .html, .json"),
+        (
+            ("--output", "v.txt"),
+            "--output: v.txt must end in .md, .xml, .html, .json, in a folder that can be written to",
+        ),
+        (("--output", "nowhere/v.md"), "--output: nowhere/v.md must end in"),
+        (("--success", "judge:"), "names no provider"),
         (("--success", "missing.json"), "--success: missing.json cannot be read as a JSON schema"),
         (("--success", "nowhere:right"), "--success 'nowhere:right': there is no module 'nowhere'"),
         (("--success", "judge:ollama/m"), "success: ollama/m cannot judge its own answers"),
