@@ -156,11 +156,11 @@ def replay_corpus(  # noqa: PLR0913 - a verdict states what it rests on
     # A hash shows nothing of the change, which may hold what is redacted elsewhere. What is not known is never the same.
     about = {"changes": json_hash(stated), "check": new_run_id() if own.fingerprint is None else own.model_dump_json()}
     journal = folder / "corpora" / f"{group}.jsonl"
+    for first in [load_recording(job.path) for job in jobs[:1]]:  # a check that fails does so before any replay
+        passes(check, first, first, [arm.get("model") for arm in arms.values()])
     with held(journal) as lock:
         found = read_journal(journal, about)
         missing = [job for job in jobs if job.key not in found]
-        for first in [load_recording(job.path) for job in missing[:1]]:  # a check that fails does so before any replay
-            passes(check, first, first, [arm.get("model") for arm in arms.values()])
         for done, measures in enumerate(run_jobs(missing, executor or Threads(), concurrency), 1):
             # What a broken replay came to is not kept, so it runs again.
             if measures.replay is not None or measures.success is not None:
