@@ -60,6 +60,8 @@ class Part:
 
 
 Parts: TypeAlias = "tuple[Part, ...]"
+Counts: TypeAlias = "tuple[int, int]"
+"""Successes, and replays whose outcome is known."""
 Edit: TypeAlias = "tuple[int, str | None, str | None]"
 """The number of a paragraph, from 0; the old one there, None for a new one before it; and the new one, None to leave it out."""
 
@@ -70,7 +72,7 @@ class Blame:
 
     verdict: str
     """`cause`: one part, or each of several, flips the outcome alone. `together`: no single part does; several do together. `none`:
-    the change does not flip it beyond chance. `unknown`: the outcome of the replays is not known."""
+    the change does not flip it beyond chance. `unknown`: the outcome of replays is not known."""
     reason: str
     """The verdict as a sentence."""
     causes: tuple[Parts, ...]
@@ -109,15 +111,16 @@ def find_cause(
     """
     if type(repeats) is not int or repeats < 1 or 1 < repeats < FEWEST:
         raise UsageError(f"repeats is 1, for a deterministic agent, or from {FEWEST}; it is {repeats!r}")
+    stats = scipy_stats() if repeats > 1 else None  # before any replay costs something
     options: dict[str, Any] = {name: value for name, value in changes.items() if name in ReplayOptions.__annotations__}
     given: dict[str, Any] = {name: value for name, value in changes.items() if name not in options}
     recording, (criterion, check) = load_recording(reference), success_of(success)
     prompt = _recorded_prompt(recording)
-    parts, tested, doubts = tuple(_parts(given, prompt)), dict[Parts, tuple[int, int]](), list[str]()
+    parts, tested, doubts = tuple(_parts(given, prompt)), dict[Parts, Counts](), list[str]()
     if not parts:
         raise UsageError("nothing is changed: give the change whose part is to be found")
 
-    def test(chosen: Parts) -> tuple[int, int]:
+    def test(chosen: Parts) -> Counts:
         if chosen not in tested:
             made = {**options, **baseline, **(given if chosen == parts else _made(chosen, prompt))}
             jobs = [Job(recording.path, "changed", repeat, made, check) for repeat in range(repeats)]
@@ -132,22 +135,30 @@ def find_cause(
         return now >= 0 and abs(now - whole) < abs(now - without)
 
     ends = test(()), test(parts)
-    rows = [[won, known - won] for won, known in ends]
-    differ = scipy_stats().fisher_exact(rows).pvalue <= LEVEL if repeats > 1 else rows[0] != rows[1]
-    verdict, reason = "none", "the change does not flip the outcome: {} of {} replays succeed without, {} of {} with it"
-    if not all(known for _, known in ends):
-        verdict, reason = "unknown", "the outcome of replays without or with the change is not known"
-    causes = tuple(_causes(parts, flips)) if verdict == "none" and differ else ()
-    if causes:
-        verdict = "cause" if all(len(each) == 1 for each in causes) else "together"
-        names = "; or ".join(" and ".join(map(str, each)) for each in causes)
-        reason = f"{'this alone' if verdict == 'cause' else 'no single cause, but together'}: {names}"
-    elif verdict == "none":
-        reason = reason.format(*ends[0], *ends[1])
+    rows, is_known = [[won, known - won] for won, known in ends], all(known for _, known in ends)
+    differ = rows[0] != rows[1] if stats is None else stats.fisher_exact(rows).pvalue <= LEVEL
+    causes = tuple(_causes(parts, flips)) if is_known and differ else ()
+    verdict, reason = _concluded(causes, tested)
     if doubts:
         reason += f"; the outcome of {len(doubts)} replays is not known: {doubts[0]}"
     results = tuple((each, *counts) for each, counts in tested.items())
     return Blame(verdict, reason, causes, parts, criterion, results, len(tested) * repeats)
+
+
+def _concluded(causes: tuple[Parts, ...], tested: Mapping[Parts, Counts]) -> tuple[str, str]:
+    """Return the verdict, and its reason."""
+    ends = [*tested.values()][:2]
+    if not all(known for _, known in ends):
+        return "unknown", "the outcome of replays without or with the change is not known"
+    names = "; or ".join(" and ".join(map(str, each)) for each in causes)
+    if not causes:
+        why = "the change does not flip the outcome: {} of {} replays succeed without, {} of {} with it"
+        return "none", why.format(*ends[0], *ends[1])
+    if all(len(each) == 1 for each in causes):
+        return "cause", f"this alone: {names}"
+    if not all(known for _, known in tested.values()):  # what is not known may flip it alone
+        return "unknown", f"perhaps together: {names}"
+    return "together", f"no single cause, but together: {names}"
 
 
 def _recorded_prompt(recording: Recording) -> str:

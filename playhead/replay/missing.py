@@ -67,9 +67,8 @@ def checked_policies(on_missing: Any, *, has_code: bool, api_base: str | None = 
         if isinstance(policy, str) and "/" in policy:
             by_tool[tool] = resolve_model(policy, api_base=api_base)
         elif not (callable(policy) or isinstance(policy, Model)):
-            require_known(
-                [policy], POLICIES, "on_missing (--on-missing) takes a policy, a function or a model; no policy is"
-            )
+            what = "on_missing (--on-missing) takes a policy, a function or a model; no policy is"
+            require_known([policy], POLICIES, what)
         if policy == "live" and not has_code:
             raise UsageError("on_missing: `live` runs the tools' own code, which no recording holds; give agent=")
     return by_tool

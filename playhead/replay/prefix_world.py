@@ -445,8 +445,7 @@ class PrefixTool(FrozenTool):
 
 def _end_of(event: e.EventBase) -> tuple[str, Any, Any] | None:
     """Return the request or call that an event ends or prevents."""
-    if isinstance(event, (e.LlmFailed, e.LlmResponded)) or (
-        isinstance(event, e.KillswitchFired) and event.at == "request"
-    ):
-        return "request", event.request, event.attempt
+    match event:
+        case e.LlmFailed() | e.LlmResponded() | e.KillswitchFired(at="request"):
+            return "request", event.request, event.attempt
     return ("call", event.call_id, 0) if isinstance(event, e.ToolCallCompleted) else None

@@ -232,17 +232,17 @@ def _result(own: Recording, path: Path | None, *, complete: bool) -> RunResult:
 
 def _failed(recording: Recording, own: Recording) -> Iterator[str]:
     """Yield that requests failed that had not failed in the recording: what the model would have said is not known."""
-    then, now = (
-        {(name, each.requested.request): each.outcome for name, owner in one.owners.items() for each in owner.exchanges}
-        for one in (recording, own)
-    )
-    was, failed = (
-        {key: each for key, each in found.items() if isinstance(each, LlmFailed) and not each.cancelled}
-        for found in (then, now)
-    )
-    if more := [each for key, each in failed.items() if key not in was]:
+    was = _failures(recording)
+    if more := [each for key, each in _failures(own).items() if key not in was]:
         error = more[0].error
         yield f"{len(more)} live requests failed, the first with {error.type}: {error.message}"
+
+
+def _failures(one: Recording) -> dict[tuple[str, int], LlmFailed]:
+    """Return the requests whose last attempt failed, by owner and number."""
+    exchanges = ((name, each) for name, owner in one.owners.items() for each in owner.exchanges)
+    last = {(name, each.requested.request): each.outcome for name, each in exchanges}
+    return {key: each for key, each in last.items() if isinstance(each, LlmFailed) and not each.cancelled}
 
 
 def _task(recording: Recording, program: Recorded, changes: Overrides) -> Mapping[str, Any]:

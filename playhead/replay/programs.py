@@ -85,10 +85,9 @@ async def perform(
 ) -> None:
     """Run a program to its end, whatever it returns or raises: what it did is in the record."""
     begin = partial(program.begin, bound, lambda: run, world, about)
-    is_plain = not (inspect.iscoroutinefunction(program.function) or inspect.isasyncgenfunction(program.function))
-    if (
-        is_plain or threading.current_thread() is not threading.main_thread()
-    ):  # `run_blocking` has a loop that nobody else needs
+    is_async = inspect.iscoroutinefunction(program.function) or inspect.isasyncgenfunction(program.function)
+    # Outside of the main thread the loop is that of `run_blocking`, which nobody else needs.
+    if not is_async or threading.current_thread() is not threading.main_thread():
         await anyio.to_thread.run_sync(partial(_to_its_end, begin), abandon_on_cancel=True)
         return
     task = asyncio.ensure_future(_awaited(begin()))  # a cancellation in the program is none of this task

@@ -145,6 +145,14 @@ def test_what_is_not_known_is_said(recorded: Path) -> None:
     stopped = find_cause(recorded, baseline={"model": ScriptedModel([lost] * 9)}, temperature=1, trace=None)
     assert (stopped.verdict, stopped.causes, stopped.replays) == ("unknown", (), 2)
     assert stopped.reason.endswith("the outcome of 2 replays is not known: the replay was stopped: replay_stopped")
+
+    def alone(request: Any) -> Any:
+        made = seen(request) & {0, 1}
+        return lost(request) if made == {0} else text("wrong" if made == {0, 1} else "right")
+
+    both = {"temperature": 0.7, "seed": 4}
+    half = find_cause(recorded, baseline={"model": ScriptedModel([alone] * 9)}, parameters=both, trace=None)
+    assert (half.verdict, half.causes, half.reason[:16]) == ("unknown", (half.parts,), "perhaps together")
     unnamed = find_cause(recorded, temperature=1, trace=None)
     assert (unnamed.verdict, "Pass model=" in unnamed.reason) == ("unknown", True)
     for wrong in ({"repeats": 2}, {"repeats": True}, {"success": "fine"}):
