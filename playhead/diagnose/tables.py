@@ -73,10 +73,10 @@ def _received(child: Connection, problem: type[PlayheadError]) -> Any:  # noqa: 
     try:
         found = child.recv()
     except (EOFError, OSError):  # between two answers, or in the middle of one
-        found = RuntimeError("its process ended, perhaps for want of memory")
+        found = RuntimeError("its process ended, perhaps out of memory")
     if isinstance(found, Exception):
         text = " ".join(str(found).partition("\n\nLINE")[0].split())
-        raise problem(f"the query cannot be answered: {text[:400]}")
+        raise problem(f"{'the query failed' if problem is UsageError else 'the files cannot be read'}: {text[:400]}")
     return found
 
 

@@ -159,9 +159,9 @@ class WireExchange:
         """Return what the program does."""
         name = "http" if self._wire is None else self._wire.format.name
         key = f"{self._hash} {self._asked.method} {self._asked.url}"
-        return Act(self._scope.session.owner, self._strand.number, "request", name, key, self._told)
+        return Act(self._scope.session.owner, self._strand.number, "request", name, key, self._content)
 
-    def _told(self) -> JsonValue:
+    def _content(self) -> JsonValue:
         return to_json([each.model_dump(exclude={"id"}, exclude_defaults=True) for each in self._request.messages])
 
     def _made(self) -> Request:

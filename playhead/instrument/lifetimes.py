@@ -103,7 +103,7 @@ class Lifetime:
             self._end(error)
 
     def returned(self, value: Any) -> None:  # noqa: ANN401 - any value
-        """Take what the function returned."""
+        """Keep the value that the function returned."""
         self._value = value
 
     def cancel_with(self, task: Any) -> None:  # noqa: ANN401 - asyncio's, or None where there is none

@@ -115,12 +115,12 @@ class SentMessages:
         return with_ids(known, [self._id(each) for each in messages])
 
     def note_answer(self, response: LlmResponded) -> None:
-        """Know the message that repeats an answer."""
+        """Remember the message that would repeat an answer."""
         message = made(Message, id=0, role="assistant", content=response.text, tool_calls=response.tool_calls)
         self._refs[_key(message)] = made(MessageRef, request=response.request)
 
     def note_result(self, completed: ToolCallCompleted) -> None:
-        """Know the message that repeats a result."""
+        """Remember the message that would repeat a result."""
         message = Message(id=0, role="tool", content=completed.observation(), tool_call_id=completed.call_id)
         self._refs[_key(message)] = made(MessageRef, call=completed.call_id)
 

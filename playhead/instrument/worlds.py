@@ -48,8 +48,8 @@ class Act:
     """The tool, the fact, or the wire format."""
     key: str
     """Equal for equal requests, and for calls with equal arguments."""
-    told: Callable[[], JsonValue]
-    """Returns what it asks, for an error."""
+    content: Callable[[], JsonValue]
+    """Returns what is asked, the messages or the arguments, for an error."""
 
 
 def call_key(args_hash: str, fingerprint: str | None, shown: JsonValue, *, by_rules: bool) -> str:

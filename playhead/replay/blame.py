@@ -72,7 +72,7 @@ class Blame:
 
     verdict: str
     """`cause`: one part, or each of several, flips the outcome alone. `together`: no single part does; several do together. `none`:
-    the change does not flip it beyond chance. `unknown`: the outcome of replays is not known."""
+    the change does not flip it beyond chance. `unknown`: the outcome of replays is not known, so that no part can be named, or not whether it takes several."""
     reason: str
     """The verdict as a sentence."""
     causes: tuple[Parts, ...]

@@ -1,4 +1,4 @@
-"""What a call gets that no recorded result fits: the policies of `on_missing`."""
+"""The policies of `on_missing`: what answers a call that has no recorded result."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ async def simulated(simulate: Policy, missed: MissedCall) -> Outcome:
     return Outcome(ok=True, result=to_json(value), rung="simulated")
 
 
-async def asked_of(
+async def simulated_by(
     model: Model, missed: MissedCall, spec: ToolSpec, examples: Sequence[tuple[JsonValue, JsonValue]]
 ) -> Outcome:
     """Return a model's answer in place of a tool's, JSON or text.

@@ -234,7 +234,7 @@ class FrozenProgram(ProgramAgain):
                 if entry.strand not in seen and entry.is_known:
                     seen.add(entry.strand)
                     what = f"the program has no {_named(entry.kind, entry.name)} here"
-                    yield Divergence(owner, _where(entry), what, self._told_of(entry), None, entry.seq)
+                    yield Divergence(owner, _where(entry), what, self._content_of(entry), None, entry.seq)
 
     # --- what is served, and when -----------------------------------------------------------------------------------
 
@@ -319,15 +319,15 @@ class FrozenProgram(ProgramAgain):
         if strands.expected(act.strand) is None and self.is_open:
             return RecordingEndedError(f"the recording ends before {_named(act.kind, act.name)}")
         self._found.append(self._difference(act))
-        return UnrecordedCallError(f"{self._found[-1].what}: {as_text(self.shown(act.told()))[:_SHOWN]}")
+        return UnrecordedCallError(f"{self._found[-1].what}: {as_text(self.shown(act.content()))[:_SHOWN]}")
 
     def _difference(self, act: Act) -> Divergence:
         """Return what an act differs in from what was recorded there."""
         due = self._strands[act.owner].expected(act.strand) if act.owner in self._strands else None
-        owner, now, name = act.owner, self.shown(act.told()), _named(act.kind, act.name)
+        owner, now, name = act.owner, self.shown(act.content()), _named(act.kind, act.name)
         if due is None:
             return Divergence(owner, name, f"only the program now has {name} here", None, now, None)
-        then = self._told_of(due)
+        then = self._content_of(due)
         if (due.kind, due.name) != (act.kind, act.name):
             return Divergence(owner, _where(due), f"{name} instead of {_named(due.kind, due.name)}", then, now, due.seq)
         first = next(iter(differences(then, now)), None)
@@ -335,8 +335,8 @@ class FrozenProgram(ProgramAgain):
         one, other = (then, now) if first is None else (first.original, first.replay)
         return Divergence(owner, _where(due), what, one, other, due.seq)
 
-    def _told_of(self, entry: Entry) -> JsonValue:
-        """Return what an entry asked, as `Act.told` says it."""
+    def _content_of(self, entry: Entry) -> JsonValue:
+        """Return what an entry asked, in the form of `Act.content`."""
         if isinstance(entry.asked, LlmRequested):
             messages = self._recording.owners[entry.owner].request(entry.asked).messages
             return to_json([each.model_dump(exclude={"id"}, exclude_defaults=True) for each in messages])

@@ -16,7 +16,7 @@ from playhead.kernel.models.base import Model
 from playhead.kernel.outcome import Outcome
 from playhead.replay.calls import NOTHING, Call, State, touched, union
 from playhead.replay.matching import Match, Matcher, Place, Places, describe_miss, name_call
-from playhead.replay.missing import MissedCall, asked_of, policy_of, simulated
+from playhead.replay.missing import MissedCall, policy_of, simulated, simulated_by
 from playhead.replay.overrides import ToolFault
 from playhead.trace.events import ErrorInfo, ReplayDiverged, ReplayServed, ToolCallCompleted, ToolCallStarted
 from playhead.trace.owners import agent_path
@@ -329,7 +329,7 @@ class Answers:
             policy = policy_of(self.on_missing, asked.spec)
             if isinstance(policy, Model):
                 self.simulated[policy.name] += 1
-                return await asked_of(policy, serving.missed, asked.spec, self._examples(asked))
+                return await simulated_by(policy, serving.missed, asked.spec, self._examples(asked))
             return await simulated(policy, serving.missed)
         assert asked.given is not None  # noqa: S101 - `on_missing` was checked
         return await asked.given.run(asked.arguments, asked.context)

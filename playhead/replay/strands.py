@@ -294,7 +294,7 @@ class Turns:
         """Whether the program did not come as far as in the recording, so that nothing waits for its turn any more."""
 
     def pass_on(self, entry: Entry) -> None:
-        """Know that the program has this answer."""
+        """Note that the program has this answer."""
         entry.passed = True
         self.moves += 1
 

@@ -80,7 +80,7 @@ class _Rule:
                 position = start
 
     def _is_credential(self, value: bytes) -> bool:
-        """Return whether a match is no word and no placeholder."""
+        """Return whether a match is neither a word nor a placeholder."""
         text = value.decode("utf-8", "replace")
         has_digit = any(map(str.isdigit, text))
         if (self._digits and not has_digit) or (self._mixed and not has_digit and text.isalpha()):
@@ -94,7 +94,7 @@ class _Rule:
 def find(text: str) -> list[Found]:
     """Return the credentials in a text, in order and without overlaps.
 
-    What stands in place of a credential that was redacted is none.
+    The marker of a redacted credential is not a credential.
     """
     data = text.encode("utf-8", "surrogatepass")
     applicable = [_rules()[place] for place in keywords().Match(data) or ()]
