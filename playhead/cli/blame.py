@@ -76,14 +76,14 @@ def _rows(found: Blame) -> Iterator[Line]:
 def promote(*, run: str, output: Path, trace_dir: Path | None, as_json: bool, **given: str) -> int:
     """Write a pytest test from a run, and copy its recording beside it: what the code did then, it has to do from now on.
 
-    Without --agent the test runs the recording alone. A test of this name is not overwritten.
+    Without --agent the test runs the recording alone. A test or a recording of this name is not overwritten.
 
     Example:
       playhead promote latest -o tests/ --agent shop.agents:refunds --name refund
 
     Exit codes:
       0  the test is written
-      2  the command line is wrong, or there is such a test
+      2  the command line is wrong, or there is such a test or recording
       3  there is no such run, or its file cannot be read
     """
     from playhead.replay import load_recording
@@ -96,8 +96,8 @@ def promote(*, run: str, output: Path, trace_dir: Path | None, as_json: bool, **
     if code and not all(map(str.isidentifier, (*module.split("."), known))):  # a trace may say anything
         raise UsageError(f"no test can import {code!r}: give --agent MODULE:NAME")
     file = f"traces/{name}{''.join(re.findall(r'[.](?:jsonl|gz|zst)', recording.path.name))}"
-    if test.exists():
-        raise UsageError(f"{test} is there already; name another with --name")
+    if test.exists() or (output / file).exists():
+        raise UsageError(f"{output / file} or {test} is there already; name another with --name")
     copy_recording(recording.path, output / file)
     imported = f"from {module} import {known}\n" if module else ""
     test.write_text(TEST.format(imported=imported, file=file, name=name, code=known), encoding="utf-8")

@@ -67,8 +67,10 @@ def test_a_run_becomes_a_test(home: Path, pytester: pytest.Pytester) -> None:
     for code in ("my_tools", "my_tools:", "my_tools:agent; import os", "os\nimport sys:agent"):
         refused = playhead("promote", "run", "-o", pytester.path, "--name", "other", "--agent", code)
         assert (refused.exit_code, "no test can import" in refused.stderr) == (2, True), refused.output
-    again = playhead("promote", "run", "-o", pytester.path, "--name", "height")
-    assert (again.exit_code, "test_height.py is there already" in again.stderr) == (2, True), again.stderr
+    (pytester.path / "traces/depth.jsonl").write_text("of another test")
+    for name in ("height", "depth"):
+        again = playhead("promote", "run", "-o", pytester.path, "--name", name)
+        assert (again.exit_code, f"test_{name}.py is there already" in again.stderr) == (2, True), again.stderr
     assert playhead("promote", "run", "-o", pytester.path).exit_code == 0
     (pytester.path / "my_tools.py").write_text(AGENTS.replace("Be brief.", "Be kind."))
     result = pytester.runpytest_inprocess("-q", *GIVEN)
