@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
+from playhead.compose.killswitches.output_cap import NAMES
 from playhead.diagnose.pieces import without_secrets
 from playhead.errors import RunEndedError, UsageError
 from playhead.importing.bodies import is_stream
@@ -35,7 +36,6 @@ sending: Final = ContextVar("playhead-sending", default=False)
 """Whether this thread or task sends a request of a wrapped client now."""
 POLL_S: Final = 0.01
 """Seconds after which a request that waits for another one's budget asks again."""
-_CAPS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict")
 
 
 class WirePort:
@@ -177,7 +177,7 @@ class WireExchange:
         Raises:
             Halted: the format's cap is not known, so the budget could not hold.
         """
-        cap = next((value for name in _CAPS if (value := admitted.parameters.get(name)) is not None), None)
+        cap = next((value for name in NAMES if (value := admitted.parameters.get(name)) is not None), None)
         if admitted.parameters is self._request.parameters or not isinstance(cap, int):
             return
         if self._wire is None:
