@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from playhead.trace import events as e
 from playhead.trace.blobs import run_id_of
-from playhead.trace.detection import find, may_hold
+from playhead.trace.detection import find, keywords
 from playhead.trace.line import encode_data
 from playhead.trace.reader import Problem, scan
 from playhead.trace.types import text_of
@@ -90,7 +90,7 @@ def leaks_in(paths: Iterable[Path]) -> tuple[list[Leak], list[str]]:
 
 def _credentials(event: EventBase) -> Iterator[tuple[str, Leak, str]]:
     data = encode_data(event)
-    if not may_hold(data):
+    if not keywords()(data):
         return
     text = data.decode()
     found = {text[start:end]: rule for start, end, rule in find(text)}

@@ -6,7 +6,10 @@ the rules whose keyword occurs are applied. All expressions are RE2's: they neve
 
 from __future__ import annotations
 
+import atexit
 import math
+import threading
+import time
 import tomllib
 from bisect import bisect_right
 from collections import Counter
@@ -15,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 # A colour of a terminal, as it is and in JSON; and where a credential may begin: at a word, or after an escape of JSON, a URL or a terminal, whose last letter belongs to no word.
 _COLOUR: Final = r"(?:\x1b|\\{1,3}u001[bB])\[[0-9;]{0,12}m"
@@ -97,7 +100,7 @@ def find(text: str) -> list[Found]:
     The marker of a redacted credential is not a credential.
     """
     data = text.encode("utf-8", "surrogatepass")
-    applicable = [_rules()[place] for place in keywords().Match(data) or ()]
+    applicable = [_rules()[place] for place in keywords()(data)]
     if not applicable:
         return []
     known = {rule.name for rule in _rules()}
@@ -111,17 +114,9 @@ def find(text: str) -> list[Found]:
     )
     merged: list[tuple[int, int, int]] = []
     for start, end, place in spans:
-        if merged and start < merged[-1][1]:
-            before = merged.pop()
-            merged.append((before[0], max(end, before[1]), min(place, before[2])))
-        else:
-            merged.append((start, end, place))
-    return list(_in_characters(text, data, merged))
-
-
-def may_hold(data: bytes) -> bool:
-    """Return whether a text or JSON in UTF-8 has the keyword of a rule; without one it holds no credential that `find` knows."""
-    return bool(keywords().Match(data))
+        before = merged.pop() if merged and start < merged[-1][1] else (start, end, place)
+        merged.append((before[0], max(end, before[1]), min(place, before[2])))
+    return list(_in_characters(data, merged))
 
 
 def entropy(text: str) -> float:
@@ -153,9 +148,25 @@ def _rules() -> tuple[_Rule, ...]:
     return tuple(_Rule(place, fields) for place, fields in enumerate(_formats()["rules"]))
 
 
+_ending: Final = threading.Event()
+
+
+@atexit.register
+def _leave() -> None:
+    """Let daemon threads come back from re2, and enter it no more: one that waits in it for the GIL when Python ends aborts the process.
+
+    This module is imported before what flushes at exit, so those functions have run: the last registered runs first.
+    """
+    _ending.set()
+    time.sleep(0.01)
+
+
 @cache
-def keywords() -> Any:  # noqa: ANN401 - re2 has no types
-    """Return the set of all rules' keywords; one pass over a text says which of them occur."""
+def keywords() -> Callable[[bytes], list[int]]:
+    """Return a function that says, in one pass over a text or JSON in UTF-8, which rules' keywords occur.
+
+    Without one it holds no credential that `find` knows.
+    """
     import re2  # noqa: PLC0415
 
     options = re2.Options()
@@ -164,16 +175,20 @@ def keywords() -> Any:  # noqa: ANN401 - re2 has no types
     for rule in _rules():
         made.Add(rule.keywords.encode())
     made.Compile()
-    return getattr(made, "_set", made)  # without re2's own layer, which costs as much as 100 bytes of text
+    occurring = getattr(made, "_set", made).Match  # without re2's own layer, which costs as much as 100 bytes of text
+
+    def look(data: bytes) -> list[int]:
+        if _ending.is_set() and threading.current_thread().daemon:
+            threading.Event().wait()
+        return occurring(data) or []
+
+    return look
 
 
-def _in_characters(text: str, data: bytes, spans: list[tuple[int, int, int]]) -> Iterator[Found]:
+def _in_characters(data: bytes, spans: list[tuple[int, int, int]]) -> Iterator[Found]:
     """Yield the spans of bytes as spans of characters."""
     characters = position = 0
     for start, end, place in spans:
-        if len(text) == len(data):
-            yield Found(start, end, _rules()[place].name)
-            continue
         characters += len(data[position:start].decode("utf-8", "surrogatepass"))
         length = len(data[start:end].decode("utf-8", "surrogatepass"))
         yield Found(characters, characters + length, _rules()[place].name)

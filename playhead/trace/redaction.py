@@ -72,7 +72,6 @@ class Redactor:
         self.needles: tuple[bytes, ...] = ()
         self._told: set[str] = set()
         self._found: set[str] = set()
-        self._keywords_in = keywords().Match if detects else _no_keywords
         self.has_rules = bool(self._functions)
         """Whether the user gave functions."""
         self._learned: deque[Mapping[str, JsonValue]] = deque(maxlen=16)
@@ -117,7 +116,7 @@ class Redactor:
 
     def concerns(self, data: bytes) -> bool:
         """Return whether `redact` may change the value in these JSON bytes; quick, without parsing."""
-        if self._functions or self._keywords_in(data):
+        if self._functions or (self.detects and keywords()(data)):
             return True
         return any(needle in data for needle in self.needles) if self.needles else False
 
@@ -234,10 +233,6 @@ def without_credentials(text: str, name: str = "", learn: Callable[[str, str], N
     return "".join((*pieces, whole[position:]))
 
 
-def _no_keywords(_: bytes) -> None:
-    """Say that a text has no keyword."""
-
-
 Replacements = tuple[tuple[str, str], ...]
 """Pairs of a text and its replacement, longest text first, because a secret may be a part of another."""
 
@@ -245,11 +240,7 @@ Replacements = tuple[tuple[str, str], ...]
 def _with(replacements: Replacements, words: Mapping[str, str]) -> Replacements:
     """Return the replacements with these words added; existing entries are kept."""
     forms = {form: f"[redacted:{name}]" for word, name in words.items() for form in forms_of(word)}
-    return tuple(sorted((forms | dict(replacements)).items(), key=_longest_first))
-
-
-def _longest_first(replacement: tuple[str, str]) -> int:
-    return -len(replacement[0])
+    return tuple(sorted((forms | dict(replacements)).items(), key=lambda each: -len(each[0])))
 
 
 def _replaced(text: str, replacements: Iterable[tuple[str, str]]) -> str:
@@ -351,7 +342,8 @@ def _redact_line(record: logging.LogRecord) -> bool:
     said = text = record.getMessage()
     trace = "".join(traceback.format_exception(*record.exc_info)) if record.exc_info else ""
     # All secrets first, then the functions: a function might change a part of another agent's secret.
-    text = _replaced(text, sorted((each for redactor in redactors for each in redactor.in_errors), key=_longest_first))
+    every = (each for redactor in redactors for each in redactor.in_errors)
+    text = _replaced(text, sorted(every, key=lambda each: -len(each[0])))
     for redactor in redactors or [Redactor()]:
         text = redactor.redact_text(text)
         if any(map(redactor.finds_in_error, (trace, *trace.splitlines()))):

@@ -6,6 +6,8 @@ import base64
 import json
 import random
 import re
+import subprocess
+import sys
 import time
 import tomllib
 from pathlib import Path
@@ -18,7 +20,7 @@ from pydantic_core import to_json
 
 from benchmarks.redaction import left_in, lines_of, made, ordinary_lines, surrounded
 from playhead.trace import detection, parameters
-from playhead.trace.detection import Found, compiled, find, may_hold
+from playhead.trace.detection import Found, compiled, find, keywords
 from playhead.trace.redaction import Redactor, without_credentials
 from tests.proving import bound, sample
 
@@ -58,7 +60,7 @@ def test_recall() -> None:
     for form in forms * sample(20, 1):
         value, parts = made(form, rng)
         text = surrounded(form, value, rng)
-        assert may_hold(text.encode()) or not find(text)
+        assert keywords()(text.encode()) or not find(text)
         missed += left_in(text, parts)
     assert missed / (len(forms) * sample(20, 1)) < 0.05
     assert [
@@ -314,3 +316,21 @@ def test_hostile_text(piece: str) -> None:
     find(text)
     without_credentials(text[:200_000])
     assert time.process_time() - started < bound(2)
+
+
+@pytest.mark.slow
+def test_a_daemon_thread_that_looks_for_keywords_does_not_abort_the_process():
+    """re2 gives the interpreter's lock away; a thread that wants it back when Python has ended would abort the process."""
+    program = """
+import threading
+from playhead.trace.detection import keywords
+looked = threading.Event()
+def look():
+    while True:
+        keywords()(b"word " * 2000)
+        looked.set()
+threading.Thread(target=look, daemon=True).start()
+looked.wait()
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")
