@@ -70,7 +70,7 @@ def replay_many(paths: list[Path], given: dict[str, Any], *, as_json: bool) -> i
         if each.suffix not in WRITTEN or not os.access(each.parent, os.W_OK):
             raise UsageError(f"--output: {each} must end in {', '.join(WRITTEN)}, in a folder that can be written to")
     given["success"] = read_success(given.get("success", "answered"))
-    note(f"group {group}: if it is interrupted, --group {group} goes on")
+    note(f"group {group}: to continue after an interruption, run the same command with --group {group}")
     console = text_console(stderr=True)
     with Progress(console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("replays", total=None)

@@ -111,7 +111,7 @@ class Export:
         return exits.FAILED if self._pump.stopped or refused or damaged or unsent else exits.OK
 
     def _is_running(self, run: RunExport) -> bool | None:
-        """Return whether a run goes on; None when it may, on another machine: then its open spans are not sent."""
+        """Return whether a run is still running; None if nobody can know, because another machine recorded it: its open spans wait."""
         alive = not run.done and is_alive(run.path)
         return False if alive is None and self.assume_dead else alive
 

@@ -353,7 +353,11 @@ def prune(*, runs: tuple[str, ...], yes: bool, trace_dir: Path | None, as_json: 
 
 
 def all_or(store: TraceStore, runs: tuple[str, ...], but: Collection[str] = ()) -> list[Path]:
-    """Return the chosen runs, or all of the folder; raises like `chosen`, and if there is none and nothing else to report."""
+    """Return the chosen runs, or all runs of the folder.
+
+    Raises:
+        TraceNotFoundError: a chosen run does not exist, or there is no run and `but` is empty.
+    """
     paths = chosen(store, runs)
     if not paths and not but:
         raise TraceNotFoundError(f"no runs in {store.folder}; `playhead demo` records one")

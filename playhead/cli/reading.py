@@ -78,7 +78,7 @@ def chosen(store: TraceStore, references: tuple[str, ...], newest: int | None = 
 
 
 def none_found(store: TraceStore, query: Query) -> str:
-    """Return that no run fulfils the conditions, with an ending that was perhaps meant by a word that is none."""
+    """Return the message that no run fulfils the conditions; it names the ending nearest to a misspelt one."""
     from playhead.diagnose.run_summary import Ending, summarise
 
     newest = map(summarise, store.paths()[:LOOKED_AT] if query.endings else [])

@@ -42,7 +42,10 @@ def test_one_verdict_is_printed_and_written(server: ChatServer, home: Path) -> N
     """The table says what the verdict rests on; the files that are asked for say the same; nothing runs again."""
     arms = ("--baseline", "--repeat", "2")
     result = verdict(server, *arms, "--output", "v.md", "--output", "v.xml", "--output", "v.json", "--output", "v.html")
-    assert (result.exit_code, result.stderr) == (0, "group g: if it is interrupted, --group g goes on\n")
+    assert (result.exit_code, result.stderr) == (
+        0,
+        "group g: to continue after an interruption, run the same command with --group g\n",
+    )
     assert [" ".join(line.split()) for line in result.stdout.splitlines() if "model time" not in line] == [
         "PASS",
         "a loss of more than 50.0 points is excluded: it is 39.3 points at most",
