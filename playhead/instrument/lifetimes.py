@@ -67,17 +67,19 @@ class Lifetime:
             session.emit_start(self._started, "agent", "", self._record_left)
         except RunEndedError as ended:
             raise Halted(str(ended)) from ended
-        if session.parent is None:
-            elsewhere.append(self.scope.world.notice)
-            self._open.callback(elsewhere.remove, self.scope.world.notice)
-        session.at.begin(session.run.recorder.clock.now_us())
-        session.messages.define_tools(())
-        session.reach(KernelState(task_id=session.run.run_id, strategy=session.header.strategy))
-        for guard in own_guards(session):
-            guard.start()
-        self._open.callback(enclosing.reset, enclosing.set(run_agent))
-        self._open.enter_context(session.run.current("agent", session.owner))
-        self._open.enter_context(entered(self.scope, WirePort(self.scope), call_tool))
+        with ExitStack() as opened:  # what is open is closed if a guard cannot start
+            if session.parent is None:
+                elsewhere.append(self.scope.world.notice)
+                opened.callback(elsewhere.remove, self.scope.world.notice)
+            session.at.begin(session.run.recorder.clock.now_us())
+            session.messages.define_tools(())
+            session.reach(KernelState(task_id=session.run.run_id, strategy=session.header.strategy))
+            for guard in own_guards(session):
+                guard.start()
+            opened.callback(enclosing.reset, enclosing.set(run_agent))
+            opened.enter_context(session.run.current("agent", session.owner))
+            opened.enter_context(entered(self.scope, WirePort(self.scope), call_tool))
+            self._open = opened.pop_all()
         self.scope.strand()
         return self
 
