@@ -42,7 +42,7 @@ class RunResult(BaseModel):
     usage: Usage
     """Tokens used by the run, including sub-agents."""
     cost_usd: float | None
-    """The cost of `usage` in US dollars; None when a price is not known."""
+    """The cost of `usage` in US dollars, as far as prices are known; None when nothing is known of them."""
     cost_unknown: int | None = None
     """The number of attempts whose cost is unknown: `cost_usd` is then a lower bound. None when there are none."""
     iterations: int

@@ -153,8 +153,7 @@ def cell(shown: str | None, unknown: int | None) -> str:
 
 def cost_text(cost_usd: float | None, unknown: int | None) -> str | None:
     """Return US dollars, None if unknown; `unknown` is the number of attempts with unknown cost."""
-    nothing = cost_usd is None or (unknown and not cost_usd)
-    return None if nothing else f"{'at least ' if unknown else ''}{dollars(cost_usd)}"
+    return None if cost_usd is None else f"{'at least ' if unknown else ''}{dollars(cost_usd)}"
 
 
 def dollars(cost_usd: float | None) -> str:

@@ -26,7 +26,6 @@ _HEADING: Final = 5
 """The width of the longest heading of a column that fits its texts."""
 _SHORTEST: Final = 4
 """The minimum number of characters shown of a run's id."""
-_MOST_DOLLARS: Final = 999
 _STYLES: Final = {
     "answered": "green",
     "failed": "red",
@@ -92,10 +91,11 @@ def _ended(run: RunSummary, room: int) -> str:
 
 def _cost(run: RunSummary) -> str:
     """Return the cost in eight cells: `$?` if it is unknown, `+?` after a lower bound."""
-    if run.cost_usd is None or (run.cost_unknown and not run.cost_usd) or run.cost_usd >= _MOST_DOLLARS:
+    if run.cost_usd is None:
         return "-" if run.ending == "unreadable" else "$?"
-    shown = f"${run.cost_usd:.4f}" if run.cost_usd else "$0"
-    return f"{shown[:6]}+?" if run.cost_unknown else shown
+    digits = f"{run.cost_usd:.4f}"[: 5 if run.cost_unknown else 7]
+    shown = digits if 0 < run.cost_usd < 999 else number_cell(round(run.cost_usd))  # noqa: PLR2004 - it takes all digits
+    return cell(f"${shown}", run.cost_unknown)
 
 
 def unique_beginnings(run_ids: Iterable[str]) -> dict[str, str]:

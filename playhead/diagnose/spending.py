@@ -1,7 +1,8 @@
 """The tokens and US dollars that a run spent; the run and every reader of its recording compute the same sum.
 
-An attempt at a model call counts once its end is recorded. A failed or abandoned attempt may have cost tokens that the
-provider never reported: the sum is then a lower bound, and `Usage.unknown` and `cost_unknown` count such attempts.
+An attempt at a model call counts once its end is recorded. A price may not be known, and a failed or abandoned attempt may
+have cost tokens that the provider never reported: the sum is then a lower bound, and `Usage.unknown` and `cost_unknown` count
+such attempts.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Total(NamedTuple):
     usage: Usage
     """Tokens."""
     cost_usd: float | None
-    """US dollars; None when a price is not known."""
+    """US dollars, as far as prices are known; None when nothing is known of them, which is not the same as 0."""
     cost_unknown: int | None
     """Attempts with unknown cost, which make `cost_usd` a lower bound; None when there are none."""
 
@@ -40,48 +41,36 @@ class Spent:
         self.usage = Usage()
         """Tokens so far."""
         self.unpriced = 0
-        """Answers whose cost is unknown."""
-        self.unpriced_failures = 0
-        """Attempts without an answer whose cost is unknown."""
-        self._priced = 0
+        """Attempts whose cost is unknown."""
         self._usd: Fraction | int = 0  # a fraction takes longer than all the rest
-
-    @property
-    def priced_usd(self) -> float | None:
-        """US dollars of the attempts with known cost; None when there are none."""
-        return min(float(self._usd), float(LARGEST_COUNT)) if self._priced else None
 
     def total(self) -> Total:
         """Return the sum; an empty one costs nothing."""
-        return Total(self.usage, None if self.unpriced else self.priced_usd or 0.0, self.unpriced_failures or None)
+        known = min(float(self._usd), float(LARGEST_COUNT))
+        return Total(self.usage, None if self.unpriced and not known else known, self.unpriced or None)
 
     def take(self, event: EventBase) -> None:
         """Add the usage and cost that an event reports; most events report none."""
         if isinstance(event, LlmResponded):
-            self.unpriced += event.cost_usd is None
             self._add(event.usage.of_answer(), event.cost_usd)
         elif isinstance(event, LlmFailed):
             self.fail(event.usage, event.cost_usd)
 
     def fail(self, usage: Usage | None = None, cost_usd: float | None = None) -> None:
         """Add an attempt without an answer; None is unknown."""
-        self.unpriced_failures += cost_usd is None
         self._add(_NOT_COUNTED if usage is None else usage, cost_usd)
 
     def join(self, other: Spent) -> None:
         """Add another sum."""
         self.usage += other.usage
         self.unpriced += other.unpriced
-        self.unpriced_failures += other.unpriced_failures
-        self._priced += other._priced
         self._usd += other._usd
 
     def _add(self, usage: Usage, cost_usd: float | None) -> None:
         self.usage += usage
-        if cost_usd is not None:
-            self._priced += 1
-            if cost_usd:
-                self._usd += Fraction(cost_usd)
+        self.unpriced += cost_usd is None
+        if cost_usd:
+            self._usd += Fraction(cost_usd)
 
 
 def spent_by(records: Iterable[Record]) -> Total:

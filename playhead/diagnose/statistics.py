@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from math import ceil
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from playhead.diagnose import statistics_model as m
 from playhead.diagnose.parts import Part, counted, spent
@@ -138,7 +138,7 @@ class StatisticsFold:
             run_ids=tuple(self.run_ids),
             recordings=dict(self.recordings),
             endings=dict(self.endings.most_common()),
-            **_spent(self.total),
+            **spent(*self.total.total()),
             duration_ms=self.duration_ms,
             models=tuple(sorted(models, key=lambda each: -((each.tokens_in or 0) + (each.tokens_out or 0)))),
             tools=tuple(sorted(tools, key=lambda each: -each.calls)),
@@ -177,17 +177,13 @@ def _kind(owner: OwnerRecording, tool: str) -> Kind:
 # --- what it comes to -------------------------------------------------------------------------------------------------
 
 
-def _spent(total: Spent) -> dict[str, Any]:
-    return spent(total.usage, total.priced_usd, total.unpriced + total.unpriced_failures)
-
-
 def _counts(model: type[Part], counts: Counter[str]) -> dict[str, int]:
     """Return the fields of a model that are counted: its whole numbers."""
     return {name: counts[name] for name, field in model.model_fields.items() if field.annotation is int}
 
 
 def _model(name: str, each: Tally) -> m.ModelStatistics:
-    counts = {**_counts(m.ModelStatistics, each.counts), **_spent(each.spent)}
+    counts = {**_counts(m.ModelStatistics, each.counts), **spent(*each.spent.total())}
     return m.ModelStatistics(model=name, **counts, latency=spread(each.times))
 
 
@@ -205,7 +201,7 @@ def _agent(owner: str, each: Tally) -> m.AgentStatistics:
     return m.AgentStatistics(
         agent=each.label or own_name(owner),
         owner=owner,
-        **{**_counts(m.AgentStatistics, each.counts), **_spent(each.spent)},
+        **{**_counts(m.AgentStatistics, each.counts), **spent(*each.spent.total())},
         endings=dict(each.codes.most_common()),
     )
 

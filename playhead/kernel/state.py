@@ -103,7 +103,7 @@ class KernelState(BaseModel):
     usage: Usage = Field(default_factory=Usage)
     """Tokens of the agent's model calls and of those of agents below it."""
     cost_usd: float | None = 0.0
-    """US dollars for `usage`; None if a price is unknown."""
+    """US dollars for `usage`, as far as prices are known; None if nothing is known of them."""
     pending: tuple[PlannedCall, ...] = ()
     """Calls that have not run yet."""
     completed: tuple[ToolCallCompleted, ...] = ()

@@ -184,7 +184,7 @@ def _figures(guarded: GuardedRecording, seq: int = 0, after_s: float = 0.0) -> F
     return Figures.of(
         tokens=spent.usage.total_tokens,
         usage_unknown=spent.usage.unknown or 0,
-        cost_usd=spent.priced_usd or 0.0,
+        cost_usd=spent.total().cost_usd,
         cost_unknown=spent.unpriced,
         requests=len(requests),
         calls=calls,

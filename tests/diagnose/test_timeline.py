@@ -122,7 +122,7 @@ def test_recent_runs_as_a_table() -> None:
         RunSummary(ids[1], Path("x"), 10**30, None, None, None, "unreadable", total_tokens=10**12),
         RunSummary(ids[2], Path("x"), None, None, None, None, "\x1b"),
         RunSummary(ids[3], Path("x"), 0, "a", "m/x", "Go", "done", terminated_by="kill\x1b", duration_ms=61.0),
-        RunSummary("edited", Path("x"), 0, "a", "m/x", "Go", "done", sound=False, **spent),
+        RunSummary("edit", Path("x"), 0, "a", "m", "Go", "done", sound=False, cost_usd=1234.5, cost_unknown=2, **spent),
     ]
     start = f"{datetime.fromtimestamp(0, UTC).astimezone():%m-%d %H:%M}"
     day = start[:5]
@@ -132,7 +132,7 @@ def test_recent_runs_as_a_table() -> None:
         "a-ru  ?      unreadable            -        -  -      -",
         "bbbb  -      unreadable            -        -  -      -",
         f"kill  {day}  stopped: kill…   61.0ms       $?  a      Go",
-        f"edit  {day}  damaged           1m15s       $?  a      Go",
+        f"edit  {day}  damaged           1m15s  $1234+?  a      Go",
     ]
     now = datetime.now(UTC)
     just_now = replace(runs[0], started_us=int(now.timestamp() * 1e6))

@@ -63,7 +63,7 @@ def told_by_all(path: Path | None, result: RunResult | None = None) -> dict[str,
     told = {
         "answers": _of_answers(recording),
         "stats": Told(
-            figures.tokens_in or 0, figures.tokens_out or 0, figures.usage_unknown, figures.cost_usd or 0.0, figures.cost_unknown
+            figures.tokens_in or 0, figures.tokens_out or 0, figures.usage_unknown, figures.cost_usd, figures.cost_unknown
         ),
         "debrief": Told(
             metrics.tokens_in or 0, metrics.tokens_out or 0, metrics.usage_unknown, metrics.cost_usd, metrics.cost_unknown
@@ -104,12 +104,12 @@ def _of_answers(recording: Any) -> Told:
             tokens_out += 0 if usage is None else usage.output_tokens
             cost += 0.0 if outcome is None else outcome.cost_usd or 0.0
             cost_unknown += outcome is None or outcome.cost_usd is None
-    return Told(tokens_in, tokens_out, unknown, cost, cost_unknown)
+    return Told(tokens_in, tokens_out, unknown, None if cost_unknown and not cost else cost, cost_unknown)
 
 
 @dataclass
 class Billed(ScriptedModel):
-    """A scripted model that costs a quarter of a dollar a time, and notes what it was paid for, as a provider does."""
+    """A scripted model that costs a quarter of a dollar a time, or nobody knows what, and notes what it was paid for."""
 
     paid_in: int = 0
     paid_out: int = 0
@@ -124,7 +124,7 @@ class Billed(ScriptedModel):
             self._pay(getattr(failure, "usage", Usage()))
             raise
         self._pay(answer.usage)
-        return replace(answer, cost_usd=0.25)
+        return replace(answer, cost_usd=None if answer.text == "so and so" else 0.25)
 
     async def prices(self) -> Prices | None:
         """Return that what an attempt without an answer costs is not known."""

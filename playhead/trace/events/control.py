@@ -192,7 +192,7 @@ class KernelStateSnapshot(EventBase, kind="kernel-state-snapshot"):
     usage: Usage
     """Tokens so far."""
     cost_usd: Dollars = None
-    """US dollars so far; None when a price is not known."""
+    """US dollars so far, as far as prices are known; None when nothing is known of them."""
     terminated_by: Id | None = None
     """The reason code, once the run has ended."""
     termination_rationale: Rationale | None = None

@@ -91,9 +91,9 @@ class Ending(EventBase):
     usage: Usage = Field(default_factory=lambda: Usage(unknown=1))
     """Tokens of the model calls of the agent, of its sub-agents and of its tools; absent when not known."""
     cost_usd: Dollars = None
-    """US dollars for `usage`; None when a price is not known."""
-    cost_unknown: Count | None = None
-    """Failed attempts of unknown cost, which make `cost_usd` a lower bound; absent when there are none."""
+    """US dollars for `usage`, as far as prices are known; None when nothing is known of them."""
+    cost_unknown: Annotated[Count | None, VOLATILE] = None
+    """Attempts of unknown cost, which make `cost_usd` a lower bound; absent when there are none."""
     iterations: Integer = 0
     """Turns of the loop."""
     duration_ms: Annotated[float, VOLATILE] = 0.0
