@@ -21,11 +21,12 @@ from playhead.trace.events import (
     ToolCallStarted,
 )
 from playhead.trace.format import FORMAT, new_run_id
+from playhead.trace.header import AgentHeader
 from playhead.trace.line import ENVELOPE, TAIL, decoder_of
 from playhead.trace.reader import Lines, Problem, open_trace, scan
 from playhead.trace.recorder import Recorder
 from playhead.trace.store import TraceStore
-from playhead.trace.types import AgentHeader, Rationale, ToolCall, Usage
+from playhead.trace.types import Rationale, ToolCall, Usage
 from playhead.trace.writer import TraceWriter
 
 if TYPE_CHECKING:

@@ -36,9 +36,9 @@ from playhead.replay.overrides import Overrides as Overrides
 from playhead.replay.overrides import ResultOverride as ResultOverride
 from playhead.replay.recording import Recording as Recording
 from playhead.replay.recording import load_recording as load_recording
+from playhead.trace.header import Compression as Compression
+from playhead.trace.header import ContextProfile as ContextProfile
 from playhead.trace.types import Completion as Completion
-from playhead.trace.types import Compression as Compression
-from playhead.trace.types import ContextProfile as ContextProfile
 from playhead.trace.types import Message as Message
 from playhead.trace.types import Request as Request
 

@@ -39,8 +39,9 @@ if TYPE_CHECKING:
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Tool
     from playhead.kernel.strategies.base import Strategy
+    from playhead.trace.header import ChatTurn
     from playhead.trace.redaction import RedactText
-    from playhead.trace.types import ChatTurn, Content, Message
+    from playhead.trace.types import Content, Message
 
 CONTEXT: Final = Context()
 EXECUTION: Final = Execution()

@@ -13,8 +13,8 @@ from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.trace.header import TelemetryContext
 from playhead.trace.resource import resource_of_environment
-from playhead.trace.types import TelemetryContext
 from playhead.trace.values import scrub, to_json
 
 if TYPE_CHECKING:

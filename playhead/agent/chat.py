@@ -18,7 +18,8 @@ from playhead.kernel import checks
 from playhead.kernel.prompts import default_prompt
 from playhead.trace.blobs import write_all
 from playhead.trace.format import new_run_id
-from playhead.trace.types import ChatTurn, Content, Message, text_of
+from playhead.trace.header import ChatTurn
+from playhead.trace.types import Content, Message, text_of
 from playhead.trace.values import as_text, scrub, to_json
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from playhead.agent.result import RunResult
     from playhead.agent.streaming import Density
     from playhead.kernel.session import Tool
-    from playhead.trace.types import AgentHeader
+    from playhead.trace.header import AgentHeader
 
 
 log = logging.getLogger("playhead")

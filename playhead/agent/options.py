@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from playhead.kernel.models.base import Model
-    from playhead.trace.types import Compression, ContextProfile, Tier
+    from playhead.trace.header import Compression, ContextProfile, Tier
     from playhead.trace.values import JsonValue
 
 

@@ -43,10 +43,11 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Session, Steering, Tool
     from playhead.settings import Settings
     from playhead.trace.clock import Clock
+    from playhead.trace.header import AgentHeader
     from playhead.trace.line import Record
     from playhead.trace.recorder import OnRecord
     from playhead.trace.redaction import RedactText
-    from playhead.trace.types import AgentHeader, Content
+    from playhead.trace.types import Content
 
 
 log = logging.getLogger("playhead")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from playhead.compose.harness import Block
     from playhead.kernel.session import Hooks
-    from playhead.trace.types import HookInfo
+    from playhead.trace.header import HookInfo
 
 _AGAIN: Final[dict[str, dict[str, Callable[..., Block]]]] = {
     "policy": {

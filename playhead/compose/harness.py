@@ -13,7 +13,7 @@ from playhead.compose.typed import Options, Registrar, Undo, checked_options
 from playhead.errors import UsageError, nearest
 from playhead.kernel.guards import GuardMaker
 from playhead.kernel.hooks import LOOP_PHASES, PHASES, PhaseAnswer, PhaseName, Recover
-from playhead.trace.types import HookInfo, Message, SourceInfo
+from playhead.trace.types import Message
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from playhead.compose.contexts import HookContext, PhaseContext
     from playhead.compose.runtime import ComposedHooks
     from playhead.kernel.hooks import Unmet
-    from playhead.trace.types import AgentHeader, ToolSpec
+    from playhead.trace.header import AgentHeader, HookInfo, SourceInfo
+    from playhead.trace.types import ToolSpec
 
 T = TypeVar("T")
 AnyPhase = PhaseName | Literal["*"]

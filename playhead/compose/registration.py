@@ -11,15 +11,16 @@ from playhead.compose.patterns import Breadth
 from playhead.compose.tags import known_tags
 from playhead.errors import UsageError
 from playhead.kernel.guards import hook_info
+from playhead.trace.header import HookInfo, SourceInfo
 from playhead.trace.parameters import fingerprint
-from playhead.trace.types import HookInfo, SourceInfo, ToolSpec
+from playhead.trace.types import ToolSpec
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
     from playhead.compose.patterns import Matcher, Predicate
     from playhead.kernel.hooks import PhaseName
     from playhead.kernel.session import Tool
-    from playhead.trace.types import AgentHeader
+    from playhead.trace.header import AgentHeader
 
 DEFAULT_TIMEOUT_S: Final = 5.0
 """The default timeout of an asynchronous hook, in seconds."""

@@ -19,14 +19,7 @@ from playhead.compose.phase_answers import checked_unmet, problem_of, problem_of
 from playhead.errors import PlayheadError, ReplayError, RunEndedError, TraceWriteError
 from playhead.kernel.chokepoints import Chokepoint, chokepoint, same_json
 from playhead.kernel.describe import describe, described, is_failure
-from playhead.kernel.hooks import (
-    SUPPRESS,
-    Recover,
-    Refuse,
-    Said,
-    SwitchTo,
-    Unmet,
-)
+from playhead.kernel.hooks import SUPPRESS, Recover, Refuse, Said, SwitchTo, Unmet
 from playhead.kernel.phases import is_taken_up, of_policy
 from playhead.kernel.session import Hooks
 from playhead.kernel.sources import source_info
@@ -42,7 +35,7 @@ if TYPE_CHECKING:
     from playhead.kernel.hooks import PhaseName, Timing
     from playhead.kernel.session import Session, Tool
     from playhead.kernel.state import KernelState
-    from playhead.trace.types import HookInfo, SourceInfo
+    from playhead.trace.header import HookInfo, SourceInfo
 
 log = logging.getLogger("playhead")
 

@@ -10,9 +10,9 @@ from pydantic import BaseModel
 from playhead.diagnose.diff_types import FirstDivergence
 from playhead.diagnose.divergence import Comparison
 from playhead.diagnose.summaries import summarise
+from playhead.trace.base import altered
 from playhead.trace.events import AgentStarted, LlmResponded, RunStarted, ToolCallStarted
 from playhead.trace.owners import is_within
-from playhead.trace.types import altered
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel
 
 from playhead.diagnose.diff_types import Difference
+from playhead.trace.base import volatile_fields
 from playhead.trace.parameters import UNKNOWN, comparable, is_unrecorded
-from playhead.trace.types import volatile_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

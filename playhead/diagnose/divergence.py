@@ -10,6 +10,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from playhead.diagnose.diff_values import differences, plain, same_fields
+from playhead.trace.base import volatile_fields
 from playhead.trace.events import (
     EmissionChanged,
     EmissionSuppressed,
@@ -23,7 +24,6 @@ from playhead.trace.events import (
 )
 from playhead.trace.owners import is_within
 from playhead.trace.parameters import comparable, unrecorded
-from playhead.trace.types import volatile_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping

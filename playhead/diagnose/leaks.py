@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from playhead.trace.types import EventBase
+    from playhead.trace.base import EventBase
     from playhead.trace.values import JsonValue
 
 QUOTED: Final = 12

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from playhead.trace.events import LlmFailed, LlmRequested, LlmResponded
-from playhead.trace.types import LARGEST_COUNT, Usage, made
+from playhead.trace.types import LARGEST_COUNT, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from playhead.trace.events import EventBase
     from playhead.trace.line import Record
 
-_NOT_COUNTED: Final = made(Usage, unknown=1)
+_NOT_COUNTED: Final = Usage(unknown=1)
 """The usage of an attempt for which it is unknown."""
 
 

@@ -16,8 +16,6 @@ from playhead.trace.types import Rationale
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from playhead.trace.types import AgentHeader, Content
-
 LONGEST = 4000
 """The maximum number of characters of one value in a sentence."""
 
@@ -111,8 +109,8 @@ def _because(text: str, reason: str | None) -> str:
     return f"{text}: {reason}" if reason else text
 
 
-def _agent(agent: AgentHeader, task: Content) -> str:
-    return f"{agent.name} on {agent.model}: {content_text(task)}"
+def _agent(event: e.RunStarted | e.AgentStarted) -> str:
+    return f"{event.agent.name} on {event.agent.model}: {content_text(event.task)}"
 
 
 # --- run --------------------------------------------------------------------------------------------------------------
@@ -124,12 +122,12 @@ def _(event: e.RunStarted) -> str:
     origin += f"resumed from {event.resumed_from}, " if event.resumed_from else ""
     origin += f"imported from {event.imported.format}, " if event.imported else ""
     origin += "credentials not redacted, " if event.redaction == "off" else ""
-    return origin + _agent(event.agent, event.task)
+    return origin + _agent(event)
 
 
 @summarise.register
 def _(event: e.AgentStarted) -> str:
-    return _agent(event.agent, event.task)
+    return _agent(event)
 
 
 @summarise.register(e.RunCompleted)

@@ -28,8 +28,9 @@ from playhead.importing.values import (
     text_of,
 )
 from playhead.trace.events import ErrorInfo
+from playhead.trace.header import TelemetryContext
 from playhead.trace.parameters import known
-from playhead.trace.types import LARGEST_COUNT, TelemetryContext, ToolSpec, Usage, dollars
+from playhead.trace.types import LARGEST_COUNT, ToolSpec, Usage, dollars
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from playhead.importing.agents import works
 
 if TYPE_CHECKING:
     from playhead.importing.agents import Sorted, Tree
-    from playhead.trace.types import Replayability
+    from playhead.trace.header import Replayability
 
 _Weight = Literal["missing", "doubt", "note"]
 REDACTED: Final = "__REDACTED__"

@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 from playhead.importing.conventions import ModelReading
 from playhead.importing.messages import tool_calls
 from playhead.importing.values import digest
-from playhead.trace.types import AgentHeader, Message, ToolSpec, text_of
+from playhead.trace.header import AgentHeader
+from playhead.trace.types import Message, ToolSpec, text_of
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:

@@ -23,10 +23,10 @@ from playhead.trace import VERSION
 from playhead.trace.blobs import sync_folder
 from playhead.trace.events import RunStarted
 from playhead.trace.format import FORMAT
+from playhead.trace.header import ImportedFrom
 from playhead.trace.reader import scan
 from playhead.trace.recorder import Recorder
 from playhead.trace.store import TraceStore
-from playhead.trace.types import ImportedFrom
 from playhead.trace.writer import TraceWriter
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from playhead.importing.agents import Sorted, Tree
     from playhead.importing.otlp import ForeignSpan
     from playhead.trace.events import EventBase
-    from playhead.trace.types import Replayability
+    from playhead.trace.header import Replayability
 
 Outcome = Literal["imported", "already-imported", "differs", "no-run"]
 """`already-imported`: the recording was made of these spans. `differs`: the recording of this name was made of other spans, or is

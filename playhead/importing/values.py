@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic_core import from_json
 
 from playhead.importing.limits import MAX_DEPTH, MAX_INNER_VALUES
-from playhead.trace.types import INTEGER_LIMIT
+from playhead.trace.base import INTEGER_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

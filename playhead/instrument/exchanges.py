@@ -20,8 +20,9 @@ from playhead.instrument.sent import Sent, read
 from playhead.instrument.worlds import Act
 from playhead.kernel.describe import describe
 from playhead.kernel.guards import ask_all, tell, withdraw
+from playhead.trace.base import made
 from playhead.trace.events import ErrorInfo, LlmFailed, LlmRequested, LlmResponded
-from playhead.trace.types import Completion, Message, Request, Usage, Wire, made
+from playhead.trace.types import Completion, Message, Request, Usage, Wire
 from playhead.trace.values import scrub, to_json
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from playhead.trace import VERSION
 from playhead.trace.clock import SystemClock
 from playhead.trace.events import AgentCompleted, AgentStarted, RunCompleted, RunStarted
 from playhead.trace.format import FORMAT, new_run_id
-from playhead.trace.types import AgentHeader, ToolSpec
+from playhead.trace.types import ToolSpec
 from playhead.trace.values import JsonValue, as_text, from_json, scrub, to_json
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from playhead.instrument.scopes import Scope
     from playhead.kernel.session import RunContext, Session, ToolContext
     from playhead.kernel.state import KernelState
-    from playhead.trace.types import Completion, Prices, Request, SourceInfo
+    from playhead.trace.header import AgentHeader, SourceInfo
+    from playhead.trace.types import Completion, Prices, Request
 
     Opens = Callable[[], RunContext]
     About = Mapping[str, Any]

@@ -11,9 +11,10 @@ from pydantic_core import to_json
 from playhead.importing.bodies import at, parsed
 from playhead.importing.wire import WireRequest
 from playhead.instrument.formats import read_request
+from playhead.trace.base import made
 from playhead.trace.events import MessageRef
 from playhead.trace.parameters import fingerprint, is_keyed
-from playhead.trace.types import Message, made, with_ids
+from playhead.trace.types import Message, with_ids
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:

@@ -23,4 +23,4 @@ from playhead.kernel.state import Thread as Thread
 from playhead.kernel.state import transition as transition
 from playhead.kernel.strategies.base import Strategy as Strategy
 from playhead.kernel.strategies.base import register_strategy as register_strategy
-from playhead.trace.types import Purpose as Purpose
+from playhead.trace.header import Purpose as Purpose

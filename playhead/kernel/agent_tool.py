@@ -11,8 +11,9 @@ from playhead.kernel.guards import Composition
 from playhead.kernel.outcome import Outcome
 from playhead.trace.events import AgentCompleted, AgentStarted, ErrorInfo
 from playhead.trace.format import UNACCEPTED
+from playhead.trace.header import AgentHeader, SourceInfo
 from playhead.trace.parameters import fingerprint
-from playhead.trace.types import AgentHeader, SourceInfo, ToolSpec
+from playhead.trace.types import ToolSpec
 from playhead.trace.values import as_text, from_json, repair_json, scrub, to_json
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from pydantic import BaseModel, ValidationError
 
 from playhead.errors import UsageError, first_problem, nearest, nearest_name
 from playhead.trace import parameters as recorded
-from playhead.trace.types import AgentHeader, Message, TextPart
+from playhead.trace.header import AgentHeader
+from playhead.trace.types import Message, TextPart
 from playhead.trace.values import scrub, to_json
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from playhead.kernel.hooks import Refuse, Stop, Terminate, Wait
 from playhead.kernel.lifecycle.termination import Termination
 from playhead.kernel.outcome import Outcome
 from playhead.trace.events import KillswitchFired
-from playhead.trace.types import HookInfo
+from playhead.trace.header import HookInfo
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Guard, Hooks, Session
     from playhead.kernel.state import PlannedCall
     from playhead.trace.events import EventBase
-    from playhead.trace.types import Request, SourceInfo, ToolSpec
+    from playhead.trace.header import SourceInfo
+    from playhead.trace.types import Request, ToolSpec
     from playhead.trace.values import JsonValue
 
 

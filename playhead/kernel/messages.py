@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.kernel.context.settings import curator_for
 from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.state import Thread
+from playhead.trace.base import made
 from playhead.trace.events import MessageAdded, MessageRef, NudgeIssued, ToolsDefined
-from playhead.trace.types import Message, made, text_of, with_ids
+from playhead.trace.types import Message, text_of, with_ids
 
 if TYPE_CHECKING:
     from playhead.kernel.session import Session

@@ -24,15 +24,9 @@ from playhead.kernel.guards import admit, in_time, tell, withdraw
 from playhead.kernel.hooks import SUPPRESS, Suppressed
 from playhead.kernel.models.base import StreamsText, believed
 from playhead.kernel.state import Thread
-from playhead.trace.events import (
-    ErrorInfo,
-    LlmFailed,
-    LlmRequested,
-    LlmResponded,
-    LlmRetried,
-    ProviderFallback,
-)
-from playhead.trace.types import Completion, Request, ToolCall, ToolSpec, Usage, dollars, made
+from playhead.trace.base import made
+from playhead.trace.events import ErrorInfo, LlmFailed, LlmRequested, LlmResponded, LlmRetried, ProviderFallback
+from playhead.trace.types import Completion, Request, ToolCall, ToolSpec, Usage, dollars
 from playhead.trace.values import JsonValue, from_json, is_plain, scrub, to_json
 
 if TYPE_CHECKING:

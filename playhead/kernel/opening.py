@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from playhead.kernel.approval import Approver
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import RunContext, Tool, ToolContext
-    from playhead.trace.types import AgentHeader
+    from playhead.trace.header import AgentHeader
 
 
 def open_session(  # noqa: PLR0913 - the parts of an agent

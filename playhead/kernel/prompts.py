@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from playhead.kernel.ports import ThreadPort
-    from playhead.trace.types import AgentHeader, Message, Range, ToolSpec
+    from playhead.trace.header import AgentHeader
+    from playhead.trace.types import Message, Range, ToolSpec
 
 
 DEFAULT: Final = (

@@ -19,9 +19,9 @@ from playhead.kernel.emission import Emission, Records
 from playhead.kernel.lifecycle.termination import Ending, Termination
 from playhead.kernel.place import Conclusion, Place
 from playhead.kernel.state import KernelState
+from playhead.trace.base import made
 from playhead.trace.events import FactRecorded, KernelStateSnapshot, KillswitchFired, ToolCallLate
 from playhead.trace.owners import owner_inside
-from playhead.trace.types import made
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
@@ -37,8 +37,9 @@ if TYPE_CHECKING:
     from playhead.kernel.state import PlannedCall, Status
     from playhead.spans.current import CurrentSpans, Operation
     from playhead.trace.events import BudgetReserved, ErrorInfo, EventBase, LlmRequested
+    from playhead.trace.header import AgentHeader, HookInfo
     from playhead.trace.line import Record
-    from playhead.trace.types import AgentHeader, Content, FallbackInfo, HookInfo, Request, ToolSpec
+    from playhead.trace.types import Content, FallbackInfo, Request, ToolSpec
     from playhead.trace.values import JsonValue
 
 _NO_SPAN: Final = nullcontext()

@@ -25,13 +25,13 @@ from pathlib import Path
 from types import FunctionType, MethodType, ModuleType, NoneType
 from typing import TYPE_CHECKING, Any, Final
 
+from playhead.trace.header import SourceInfo
 from playhead.trace.parameters import fingerprint
-from playhead.trace.types import SourceInfo
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from playhead.trace.types import SourceKind
+    from playhead.trace.header import SourceKind
 
     Statements = dict[str | int, list[tuple[str, frozenset[str]]]]
 

@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_serializer
 
+from playhead.trace.base import altered
 from playhead.trace.events import ToolCallCompleted
-from playhead.trace.types import Message, Range, Rationale, ToolCall, Usage, altered, with_ids
+from playhead.trace.types import Message, Range, Rationale, ToolCall, Usage, with_ids
 from playhead.trace.values import JsonValue
 
 Status = Literal["thinking", "acting", "observing", "done", "failed"]

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from playhead.errors import (
-    PlayheadError,
-    RunEndedError,
-    ToolCallError,
-    UsageError,
-    nearest,
-)
+from playhead.errors import PlayheadError, RunEndedError, ToolCallError, UsageError, nearest
 from playhead.kernel.guards import asking, before_call, fire, in_time, stopped, tell
 from playhead.kernel.hooks import SUPPRESS, Refuse
 from playhead.kernel.messages import call_details
@@ -22,14 +16,9 @@ from playhead.kernel.outcome import Outcome
 from playhead.kernel.repair.repair import Repairer
 from playhead.kernel.session import ToolContext
 from playhead.kernel.state import PlannedCall
-from playhead.trace.events import (
-    ApprovalDecided,
-    ApprovalRequested,
-    ErrorInfo,
-    ToolCallCompleted,
-    ToolCallStarted,
-)
-from playhead.trace.types import ToolCall, ToolSpec, made
+from playhead.trace.base import made
+from playhead.trace.events import ApprovalDecided, ApprovalRequested, ErrorInfo, ToolCallCompleted, ToolCallStarted
+from playhead.trace.types import ToolCall, ToolSpec
 from playhead.trace.values import JsonValue, from_json, json_hash, to_json
 
 if TYPE_CHECKING:

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from playhead.agent.agent import Agent
     from playhead.diagnose.recording import Recording
     from playhead.kernel.models.base import Model
+    from playhead.trace.header import AgentHeader
     from playhead.trace.redaction import Redactor
-    from playhead.trace.types import AgentHeader, ToolSpec
+    from playhead.trace.types import ToolSpec
 
 
 async def check_models(models: Iterable[Model]) -> None:

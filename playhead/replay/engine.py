@@ -48,8 +48,9 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Guard, Hooks, Session, Steering, Tool, ToolContext
     from playhead.replay.plan import Plan
     from playhead.trace.events import ErrorInfo
+    from playhead.trace.header import AgentHeader
     from playhead.trace.recorder import OnRecord
-    from playhead.trace.types import AgentHeader, FallbackInfo, ToolSpec
+    from playhead.trace.types import FallbackInfo, ToolSpec
     from playhead.trace.values import JsonValue
 
 
@@ -144,53 +145,50 @@ async def replay(
 
 async def run_plan(plan: Plan, options: ReplayOptions, world: ReplayWorld) -> ReplayResult:
     """Run a plan in a world, and return the outcome."""
-    agent, min_grounded = options.get("agent"), options.get("min_grounded", 0.8)
+    parts = None if plan.agent is None else plan.agent.as_tool()
+    min_grounded = options.get("min_grounded", 0.8)
+    await _check(plan, parts, min_grounded)
+    redactor = Redactor([] if parts is None else rules_of(parts), detects=plan.recording.header.redaction is None)
+    plan.rebinding.teach(redactor)
+    plan.cast.teach(redactor)
+    answers, records = world.answers, list[Record]()
+    heard = [answers.note, records.append, world.hear, *filter(None, [options.get("on_record")])]
+    run = open_replay(world, options.get("trace", DEFAULT), heard, redactor, RecordedStops(plan.recording), plan.notes)
+    result, stopped = await _recorded_run(run, plan, parts, world, options.get("group"))
+    stopped = world.stopped(stopped)
+    own = Recording(result.trace_path or Path(f"{run.run_id}.jsonl"), tuple(records), ())
+    silent = tuple(_silent_models(own))
+    is_sure = stopped is None and not plan.doubtful and not silent and answers.suffice(min_grounded)
+    notes = (*plan.notes, *world.notes, *silent, *notes_on_results(plan.overrides, answers))
+    return ReplayResult(result, plan.recording, own, is_sure, answers.grounded(), dict(answers.rungs), stopped, notes)
+
+
+async def _check(plan: Plan, parts: AgentTool | None, min_grounded: float) -> None:
+    """Check models, hooks and killswitches before anything is recorded or sent."""
     await check_models(plan.cast.models())
     if (hooks := plan.overrides.hooks) is not None:
         specs = plan.past.specs
         hooks.check(plan.header, specs.get("root", {}))
         await check_makers(hooks.guards(), plan.cast.models(), {name for each in specs.values() for name in each})
-    parts = None if agent is None else agent.as_tool()
     if parts is not None:
         await check_guards(parts)
     if type(min_grounded) not in (int, float) or not 0 <= min_grounded <= 1:
         raise UsageError(f"min_grounded must be a share from 0 to 1; it is {min_grounded!r}")
-    records, stopped = list[Record](), None
-    redactor = Redactor([] if parts is None else rules_of(parts), detects=plan.recording.header.redaction is None)
-    plan.rebinding.teach(redactor)
-    plan.cast.teach(redactor)
-    run = open_replay(
-        world,
-        options.get("trace", DEFAULT),
-        [world.answers.note, records.append, world.hear, *filter(None, [options.get("on_record")])],
-        redactor,
-        RecordedStops(plan.recording),
-        plan.notes,
-    )
+
+
+async def _recorded_run(
+    run: RunContext, plan: Plan, parts: AgentTool | None, world: ReplayWorld, group: str | None
+) -> tuple[RunResult, str | None]:
+    """Run and record the root agent; return its result, and why a failed or stopped run ended."""
+    tools, composed = ({}, None) if parts is None else (parts.tools, parts.composition(parts.hooks()))
+    about: dict[str, Any] = {"replay_of": plan.recording.run_id, "replay_mode": world.mode, "overrides": world.changes}
+    header, model = await world.header(), plan.cast.root_model
     try:
-        result = await record_run(
-            run,
-            await world.header(),
-            plan.cast.root_model,
-            {} if agent is None else agent.tools,
-            plan.task,
-            None if parts is None else parts.composition(parts.hooks()),
-            replay_of=plan.recording.run_id,
-            replay_mode=world.mode,
-            overrides=world.changes,
-            replay_group=options.get("group"),
-        )
+        return await record_run(run, header, model, tools, plan.task, composed, replay_group=group, **about), None
     except (ReplayError, RunError) as error:
         if not isinstance(error.result, RunResult):
             raise
-        result, stopped = error.result, f"{error.result.terminated_by}: {error}"
-    stopped = world.stopped(stopped)
-    own = Recording(result.trace_path or Path(f"{run.run_id}.jsonl"), tuple(records), ())
-    silent = tuple(_silent_models(own))
-    is_sure = stopped is None and not plan.doubtful and not silent and world.answers.suffice(min_grounded)
-    notes = (*plan.notes, *world.notes, *silent, *notes_on_results(plan.overrides, world.answers))
-    answers = world.answers
-    return ReplayResult(result, plan.recording, own, is_sure, answers.grounded(), dict(answers.rungs), stopped, notes)
+        return error.result, f"{error.result.terminated_by}: {error}"
 
 
 def open_replay(  # noqa: PLR0913, PLR0917 - what a run is made of
@@ -389,11 +387,10 @@ class ReplayTool:
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Return the chosen answer, or enter the agent."""
-        answers = self._world.answers
         if self.spec.kind == "agent":
-            serving = answers.decided(context.owner, context.call_id)
+            serving = self._world.answers.decided(context.owner, context.call_id)
             if serving is not None and not serving.is_made_up:
                 return await self._world.enter(self._given, arguments, context)
-        outcome = await answers.answer(context.owner, context.call_id)
+        outcome = await self._world.answers.answer(context.owner, context.call_id)
         await checkpoint()  # so that calls which the kernel lets run beside each other are seen to
         return outcome

@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Guard, Session, Tool, ToolContext
     from playhead.kernel.state import KernelState
     from playhead.replay.plan import Plan
+    from playhead.trace.header import AgentHeader
     from playhead.trace.line import Record
-    from playhead.trace.types import AgentHeader, Prices, ToolSpec
+    from playhead.trace.types import Prices, ToolSpec
     from playhead.trace.values import JsonValue
 
 

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Guard, Hooks, Session, Tool, ToolContext
     from playhead.trace.events import EventBase
-    from playhead.trace.types import AgentHeader, FallbackInfo, Prices, Request, SourceInfo, ToolSpec
+    from playhead.trace.header import AgentHeader, SourceInfo
+    from playhead.trace.types import FallbackInfo, Prices, Request, ToolSpec
     from playhead.trace.values import JsonValue
 
 

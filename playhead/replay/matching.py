@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from playhead.kernel.session import ToolContext
     from playhead.replay.calls import Call, Past
     from playhead.trace.events.tools import Rung
-    from playhead.trace.types import AgentHeader, ToolSpec
+    from playhead.trace.header import AgentHeader
+    from playhead.trace.types import ToolSpec
 
 
 @dataclass(frozen=True, slots=True)

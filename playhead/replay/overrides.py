@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from playhead.compose.harness import Block
-    from playhead.trace.types import AgentHeader, ToolSpec
+    from playhead.trace.header import AgentHeader
+    from playhead.trace.types import ToolSpec
 
 Text: TypeAlias = Annotated[str, AfterValidator(scrub)]
 

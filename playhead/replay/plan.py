@@ -33,8 +33,9 @@ if TYPE_CHECKING:
     from playhead.diagnose.recording import Recording
     from playhead.kernel.session import Tool
     from playhead.replay.overrides import Overrides
+    from playhead.trace.header import AgentHeader
     from playhead.trace.recorder import OnRecord
-    from playhead.trace.types import AgentHeader, Content, ToolSpec
+    from playhead.trace.types import Content, ToolSpec
 
 
 class ReplayOptions(TypedDict, total=False):

@@ -29,9 +29,9 @@ from playhead.replay.reproduction import Follower
 from playhead.replay.serving import KEPT
 from playhead.replay.steered import Payload, RecordedHooks
 from playhead.trace import events as e
+from playhead.trace.header import AgentHeader
 from playhead.trace.owners import parent_of
 from playhead.trace.parameters import without_fingerprints
-from playhead.trace.types import AgentHeader
 from playhead.trace.values import content_hash
 
 if TYPE_CHECKING:
@@ -46,8 +46,9 @@ if TYPE_CHECKING:
     from playhead.replay.divergence import Divergence
     from playhead.replay.prefix import Prefix
     from playhead.replay.redacted import Rebinding
+    from playhead.trace.header import HookInfo
     from playhead.trace.line import Record
-    from playhead.trace.types import Completion, FallbackInfo, HookInfo, Request, ToolSpec
+    from playhead.trace.types import Completion, FallbackInfo, Request, ToolSpec
     from playhead.trace.values import JsonValue
 
 

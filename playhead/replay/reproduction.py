@@ -37,9 +37,10 @@ if TYPE_CHECKING:
     from playhead.diagnose.recording import Recording, RecordingStatus
     from playhead.kernel.session import Tool
     from playhead.replay.steered import Races
+    from playhead.trace.header import SourceInfo, SourceKind
     from playhead.trace.line import Record
     from playhead.trace.recorder import OnRecord
-    from playhead.trace.types import Content, SourceInfo, SourceKind
+    from playhead.trace.types import Content
 
 
 Change = Literal["code", "value", "added", "removed", "unknown"]

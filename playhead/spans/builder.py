@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
     from playhead.spans.messages import Shown
     from playhead.spans.tree import Described, Ended, OpenSpan
+    from playhead.trace.header import AgentHeader
     from playhead.trace.line import Record
-    from playhead.trace.types import AgentHeader, FallbackInfo, ToolSpec
+    from playhead.trace.types import FallbackInfo, ToolSpec
 
 Closed = list["ReadableSpan"] | None
 """The spans that an event closes; None when the event belongs to no open span, or starts an operation twice."""

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from playhead.spans.masking import Masking
     from playhead.spans.tree import OpenSpan, SpanTree
+    from playhead.trace.header import StrategyFacts
     from playhead.trace.line import Record
-    from playhead.trace.types import StrategyFacts
 
 CHECK: Final = "verify"
 """The purpose of a request that checks an answer, and the name of the span around it."""

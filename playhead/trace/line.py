@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json, to_json
 
+from playhead.trace.base import is_made
 from playhead.trace.events import EVENT_TYPES, EventBase, UnknownEvent
-from playhead.trace.types import is_made
 from playhead.trace.values import MAX_DEPTH, repair_json, scrub
 
 if TYPE_CHECKING:

@@ -24,9 +24,9 @@ from weakref import WeakSet
 from pydantic import BaseModel
 from pydantic_core import to_json
 
+from playhead.trace.base import ID
 from playhead.trace.detection import find, keywords
 from playhead.trace.parameters import marker, unrecorded_values
-from playhead.trace.types import ID
 from playhead.trace.values import TYPE_TAG, JsonValue, scrub
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)

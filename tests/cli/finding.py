@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from playhead.testing import TickingClock
 from playhead.trace.events import RunCompleted, RunStarted, ToolCallStarted
+from playhead.trace.header import AgentHeader, TelemetryContext
 from playhead.trace.recorder import Recorder
-from playhead.trace.types import AgentHeader, TelemetryContext, Usage
+from playhead.trace.types import Usage
 from playhead.trace.writer import TraceWriter
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from playhead.testing import TickingClock
 from playhead.trace.events import RunCompleted, RunStarted
+from playhead.trace.header import AgentHeader
 from playhead.trace.recorder import Recorder
-from playhead.trace.types import AgentHeader
 from playhead.trace.writer import TraceWriter
 
 if TYPE_CHECKING:

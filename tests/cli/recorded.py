@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from playhead import Agent, tool
 from playhead.testing import ScriptedModel, TickingClock, call, calls, text
 from playhead.trace.events import AgentStarted, LlmRequested, RunStarted, Thought, ToolCallCompleted, ToolCallStarted
+from playhead.trace.header import AgentHeader
 from playhead.trace.recorder import Recorder
-from playhead.trace.types import AgentHeader
 from playhead.trace.writer import TraceWriter
 
 if TYPE_CHECKING:

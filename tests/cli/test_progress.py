@@ -20,8 +20,9 @@ from playhead.diagnose.terminal import escape
 from playhead.replay import load_recording
 from playhead.testing import ScriptedModel, text
 from playhead.trace import events as e
+from playhead.trace.header import AgentHeader
 from playhead.trace.line import Record
-from playhead.trace.types import AgentHeader, Rationale, Usage
+from playhead.trace.types import Rationale, Usage
 from tests.cli.recorded import EVIL, record_hostile_run
 from tests.cli.terminals import written_to_a_terminal
 from tests.proving import bound

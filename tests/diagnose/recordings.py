@@ -14,8 +14,8 @@ from playhead.diagnose.recording import Recording
 from playhead.diagnose.terminal import escape
 from playhead.testing import call, error, text
 from playhead.trace.events import RunCompleted, RunStarted
+from playhead.trace.header import AgentHeader
 from playhead.trace.line import Record
-from playhead.trace.types import AgentHeader
 from tests.kernel.runs import record
 
 if TYPE_CHECKING:

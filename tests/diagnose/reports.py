@@ -8,7 +8,8 @@ from playhead import load_recording
 from playhead.agent.agent import Agent
 from playhead.testing import ScriptedModel, TickingClock, call, calls, text
 from playhead.trace import events as e
-from playhead.trace.types import AgentHeader, Rationale
+from playhead.trace.header import AgentHeader
+from playhead.trace.types import Rationale
 from tests.diagnose.recordings import lookup, made
 from tests.trace.traces import unknown
 

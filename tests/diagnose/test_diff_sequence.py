@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from playhead.diagnose.diff import diff_recordings
 from playhead.diagnose.recording import Recording
 from playhead.trace.events import RunStarted, ToolCallCompleted, ToolCallStarted
+from playhead.trace.header import AgentHeader
 from playhead.trace.line import Record
-from playhead.trace.types import AgentHeader
 from playhead.trace.values import json_hash
 from tests.diagnose.edits import apply_edits, tool_sequence
 from tests.proving import sample

@@ -9,8 +9,9 @@ import pytest
 from playhead.diagnose.recording import OwnerRecording, RecordedCall, RecordedExchange, Recording, read_recording
 from playhead.errors import NotATraceError
 from playhead.trace import events as e
+from playhead.trace.header import AgentHeader
 from playhead.trace.owners import agent_path, depth_of, is_within, lineage, own_name, owner_inside, parent_of, tool_of
-from playhead.trace.types import AgentHeader, ToolCall, ToolSpec
+from playhead.trace.types import ToolCall, ToolSpec
 from tests.trace.traces import ending, header, record, recorder_of, thought
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 
 from playhead.diagnose.summaries import arguments, duration_text, preview, summarise
 from playhead.trace.events import EVENT_TYPES, UnknownEvent
-from playhead.trace.types import AgentHeader
+from playhead.trace.header import AgentHeader
 
 AGENT = AgentHeader(name="helper", model="openai/gpt")
 ENDING = {"status": "done", "terminated_by": "end_turn", "terminated_source": "kernel", "output": "42", "iterations": 1}

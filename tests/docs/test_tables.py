@@ -37,7 +37,7 @@ from playhead.kernel.meta_tools import MAX_PAGE
 from playhead.kernel.strategies.base import list_strategies, strategy_class
 from playhead.testing import ScriptedModel, call, calls, error, text
 from playhead.trace.events import EVENT_TYPES
-from playhead.trace.types import HookInfo
+from playhead.trace.header import HookInfo
 from tests.docs.pages import DOCS, blocks_of, code, read, rows
 from tests.options import grouped
 

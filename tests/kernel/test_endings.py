@@ -22,8 +22,9 @@ from playhead.kernel.state import KernelState, transition
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
 from playhead.trace.format import ANSWERED
+from playhead.trace.header import AgentHeader
 from playhead.trace.recorder import Recorder
-from playhead.trace.types import AgentHeader, Usage
+from playhead.trace.types import Usage
 from tests.kernel.hung import HungModel
 from tests.kernel.runs import data, ended, ending, make_agent, record
 from tests.kernel.strategies.looking import broken, lookup

@@ -7,7 +7,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.trace import events as e
-from playhead.trace.types import ImagePart, TelemetryContext, TextPart
+from playhead.trace.header import TelemetryContext
+from playhead.trace.types import ImagePart, TextPart
 from tests.spans.spans import golden
 
 if TYPE_CHECKING:

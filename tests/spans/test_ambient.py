@@ -30,7 +30,7 @@ from playhead.agent.ambient import ambient_telemetry
 from playhead.replay import reproduce, resume
 from playhead.spans import export_to, live_export, spans_of
 from playhead.testing import ScriptedModel, call, text
-from playhead.trace.types import TelemetryContext
+from playhead.trace.header import TelemetryContext
 from tests.spans.spans import spans_in
 
 if TYPE_CHECKING:

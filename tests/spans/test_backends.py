@@ -14,8 +14,9 @@ from openinference.instrumentation._genai_conversion import get_genai_attributes
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 
 from playhead.trace import events as e
+from playhead.trace.header import AgentHeader
 from playhead.trace.line import Record
-from playhead.trace.types import AgentHeader, Usage
+from playhead.trace.types import Usage
 from tests.spans.spans import RUNS, golden, spans_in
 
 if TYPE_CHECKING:

@@ -23,19 +23,9 @@ from playhead.spans.builder import resource_of
 from playhead.spans.encoding import encode
 from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text
 from playhead.trace import events as e
+from playhead.trace.header import AgentHeader, ChatTurn, TelemetryContext
 from playhead.trace.line import Record
-from playhead.trace.types import (
-    AgentHeader,
-    ChatTurn,
-    FallbackInfo,
-    ImagePart,
-    Prices,
-    TelemetryContext,
-    TextPart,
-    ToolCall,
-    ToolSpec,
-    Usage,
-)
+from playhead.trace.types import FallbackInfo, ImagePart, Prices, TextPart, ToolCall, ToolSpec, Usage
 from tests.kernel.runs import make_agent
 from tests.spans.spans import KIND, attributes_of, built, decoded, recorded, spans_in
 from tests.streams import InPieces

@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 
 from docs.schemas import TAGS, line_schema
+from playhead.trace.base import Value, volatile_fields
 from playhead.trace.events import (
     CALL_ENDS,
     EVENT_TYPES,
@@ -26,7 +27,6 @@ from playhead.trace.events import (
     LlmResponded,
 )
 from playhead.trace.line import encode_data, encode_line
-from playhead.trace.types import Value, volatile_fields
 from playhead.trace.values import _RESTORE, to_json
 from tests.proving import sample
 from tests.trace.strategies import events, python_values

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from playhead.diagnose.recording import read_recording
+from playhead.trace.base import altered, made
 from playhead.trace.events import (
     EVENT_TYPES,
     Critique,
@@ -28,7 +29,7 @@ from playhead.trace.line import (
     encode_data,
     encode_line,
 )
-from playhead.trace.types import Usage, altered, made
+from playhead.trace.types import Usage
 from playhead.trace.values import from_json
 from tests.proving import sample
 from tests.trace.strategies import events, no_constants, same

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from playhead.diagnose.integrity import check_trace
 from playhead.trace import events as e
+from playhead.trace.header import AgentHeader
 from playhead.trace.redaction import FAILED, MIN_SECRET, Redactor
-from playhead.trace.types import AgentHeader, ImagePart, Message, TextPart, ToolCall, ToolSpec
+from playhead.trace.types import ImagePart, Message, TextPart, ToolCall, ToolSpec
 from playhead.trace.values import from_json, to_json
 from tests.proving import sample
 from tests.trace.strategies import events, json_values

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from playhead.trace.events import EventBase, RunCompleted, RunStarted, Thought, UnknownEvent
 from playhead.trace.format import FORMAT
+from playhead.trace.header import AgentHeader
 from playhead.trace.line import Record, encode_data
 from playhead.trace.reader import Problem, scan
 from playhead.trace.recorder import Recorder
-from playhead.trace.types import AgentHeader
 from playhead.trace.writer import TraceWriter, Written
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from playhead.compose.contexts import HookContext, PhaseContext
     from playhead.compose.harness import Harness
-    from playhead.trace.types import AgentHeader
+    from playhead.trace.header import AgentHeader
     from playhead.trace.values import JsonValue
 
 DONE_RETRIES: Final = 3

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from playhead.compose.contexts import PhaseContext
     from playhead.compose.harness import Harness
     from playhead.compose.policies.loops import Loop, LoopDetection
-    from playhead.trace.types import AgentHeader, ToolSpec
+    from playhead.trace.header import AgentHeader
+    from playhead.trace.types import ToolSpec
 
 LAST: Final = 6
 """The number of steps that the model sees when it chooses the next strategy."""

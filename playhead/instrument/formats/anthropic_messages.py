@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 from playhead.importing.bodies import Json, Place, at, count, object_of, objects, parsed, text
 from playhead.importing.wire import Format
 from playhead.instrument.formats.pieces import call, content_of, message, simplest, tool, usage_of
-from playhead.trace.types import Completion, ImagePart, TextPart, altered, made
+from playhead.trace.base import altered, made
+from playhead.trace.types import Completion, ImagePart, TextPart
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

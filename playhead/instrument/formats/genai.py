@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 from playhead.importing.bodies import Json, Place, at, object_of, objects, text
 from playhead.importing.wire import Format
 from playhead.instrument.formats.pieces import call, content_of, message, simplest, tool, usage_of
-from playhead.trace.types import Completion, ImagePart, Part, TextPart, made
+from playhead.trace.base import made
+from playhead.trace.types import Completion, ImagePart, Part, TextPart
 from playhead.trace.values import as_text
 
 if TYPE_CHECKING:

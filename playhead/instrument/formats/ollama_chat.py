@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 from playhead.importing.bodies import Json, Place, at, object_of, objects, text
 from playhead.instrument.formats.openai_chat import ROLES, OpenAIChat
 from playhead.instrument.formats.pieces import call, message, simplest, usage_of
-from playhead.trace.types import Completion, ImagePart, Part, TextPart, made
+from playhead.trace.base import made
+from playhead.trace.types import Completion, ImagePart, Part, TextPart
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

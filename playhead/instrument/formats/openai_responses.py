@@ -12,7 +12,7 @@ from playhead.importing.bodies import Json, Place, at, object_of, objects, text
 from playhead.importing.wire import Format
 from playhead.instrument.formats.openai_chat import ROLES
 from playhead.instrument.formats.pieces import begins_with_system, call, content_of, message, tool, usage_of, with_first
-from playhead.trace.types import Completion, altered
+from playhead.trace.types import Completion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +43,7 @@ class OpenAIResponses(Format):
         for item in objects(given):
             asked = _calls([item])
             if asked and found and found[-1].role == "assistant":
-                found[-1] = altered(found[-1], {"tool_calls": found[-1].tool_calls + asked})
+                found[-1] = found[-1].model_copy(update={"tool_calls": found[-1].tool_calls + asked})
             elif item.get("type") != "reasoning":
                 found.append(_message(item, asked))
         return found

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from playhead.importing.bodies import Json, Place, at, text
 from playhead.kernel.repair.lenient_json import read_call
-from playhead.trace.types import ImagePart, Message, Part, TextPart, ToolCall, ToolSpec, Usage, made
+from playhead.trace.base import made
+from playhead.trace.types import ImagePart, Message, Part, TextPart, ToolCall, ToolSpec, Usage
 from playhead.trace.values import as_text
 
 if TYPE_CHECKING:

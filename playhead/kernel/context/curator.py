@@ -16,7 +16,8 @@ from playhead.kernel.meta_tools import RECALL, is_meta
 from playhead.kernel.ports import Shown
 from playhead.kernel.state import Thread, transition
 from playhead.trace.events import ContextSynthesized, CuratorDecision
-from playhead.trace.types import ContextProfile, TextPart, text_of
+from playhead.trace.header import ContextProfile
+from playhead.trace.types import TextPart, text_of
 from playhead.trace.values import as_text
 
 if TYPE_CHECKING:

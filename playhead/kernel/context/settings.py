@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from playhead.errors import UsageError, nearest
 from playhead.kernel import checks
 from playhead.kernel.meta_tools import RECALL
-from playhead.trace.types import Compression, ContextProfile, Tier
+from playhead.trace.header import Compression, ContextProfile, Tier
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, Validatio
 
 from playhead.errors import UnknownStrategyError, UsageError, did_you_mean, first_problem, nearest
 from playhead.kernel import strategies
-from playhead.trace.types import Purpose, StrategyFacts
+from playhead.trace.header import Purpose, StrategyFacts
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from playhead.kernel.session import Session, Tool
     from playhead.kernel.state import KernelState
-    from playhead.trace.types import AgentHeader
+    from playhead.trace.header import AgentHeader
     from playhead.trace.values import JsonValue
 
 BUILT_IN: Final = {re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower(): name for name in strategies.__all__}

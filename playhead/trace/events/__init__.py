@@ -4,6 +4,8 @@ A line's envelope contains its kind, so a reader looks the type up in `EVENT_TYP
 (`playhead.trace.line`). A kind that is not in the table comes from a newer minor format and becomes an `UnknownEvent`.
 """
 
+from playhead.trace.base import EVENT_TYPES as EVENT_TYPES
+from playhead.trace.base import EventBase
 from playhead.trace.events.control import *  # noqa: F403 - the catalogue is everything in these seven
 from playhead.trace.events.model import *  # noqa: F403
 from playhead.trace.events.phase import *  # noqa: F403
@@ -11,8 +13,6 @@ from playhead.trace.events.reasoning import *  # noqa: F403
 from playhead.trace.events.run import *  # noqa: F403
 from playhead.trace.events.thread import *  # noqa: F403
 from playhead.trace.events.tools import *  # noqa: F403
-from playhead.trace.types import EVENT_TYPES as EVENT_TYPES
-from playhead.trace.types import EventBase
 
 
 class UnknownEvent(EventBase):

@@ -4,7 +4,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from playhead.trace.types import Dollars, EventBase, Id, Integer, Rationale, RequestEvent, StrategyFacts, Usage
+from playhead.trace.base import EventBase, Id, Integer
+from playhead.trace.events.model import RequestEvent
+from playhead.trace.header import StrategyFacts
+from playhead.trace.types import Dollars, Rationale, Usage
 from playhead.trace.values import JsonValue
 
 

@@ -4,18 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from playhead.trace.types import (
-    VOLATILE,
-    Dollars,
-    EventBase,
-    Id,
-    Integer,
-    Range,
-    RequestEvent,
-    ToolCall,
-    Usage,
-    Value,
-)
+from playhead.trace.base import VOLATILE, EventBase, Id, Integer, Value
+from playhead.trace.types import Dollars, Range, ToolCall, Usage, Wire
 from playhead.trace.values import JsonValue
 
 
@@ -28,6 +18,17 @@ class ErrorInfo(Value):
     """What it said."""
     told: str | None = None
     """The text that the model received instead of `message`, in an imported run."""
+
+
+class RequestEvent(EventBase):
+    """A fact about one attempt at a request to the model."""
+
+    request: Integer
+    """The request: dense per owner, 0, 1, 2 …; a retried request keeps its number."""
+    attempt: Integer = 0
+    """The attempt: 0 for the first one, then 1, 2 …"""
+    wire: Wire | None = None
+    """In a recorded program: what its client sent, or received."""
 
 
 class LlmRequested(RequestEvent, kind="llm-requested"):

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from playhead.trace.types import EventBase, Id, Integer
+from playhead.trace.base import EventBase, Id, Integer
 from playhead.trace.values import JsonValue
 
 

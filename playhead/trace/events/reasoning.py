@@ -2,7 +2,9 @@
 
 from typing import Literal
 
-from playhead.trace.types import Alternative, CallEvent, EventBase, Id, Integer, Rationale
+from playhead.trace.base import EventBase, Id, Integer
+from playhead.trace.events.tools import CallEvent
+from playhead.trace.types import Alternative, Rationale
 from playhead.trace.values import JsonValue
 
 

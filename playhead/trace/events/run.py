@@ -4,21 +4,9 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from playhead.trace.types import (
-    VOLATILE,
-    AgentHeader,
-    ChatTurn,
-    Content,
-    Count,
-    Dollars,
-    EventBase,
-    Id,
-    ImportedFrom,
-    Integer,
-    TelemetryContext,
-    Usage,
-    Value,
-)
+from playhead.trace.base import VOLATILE, EventBase, Id, Integer, Value
+from playhead.trace.header import AgentHeader, ChatTurn, ImportedFrom, TelemetryContext
+from playhead.trace.types import Content, Count, Dollars, Usage
 from playhead.trace.values import JsonValue
 
 NOT_KNOWN: Final = "not_known"

@@ -1,6 +1,7 @@
 """The thread of an agent: each message and each tool is written once and referred to by id."""
 
-from playhead.trace.types import Content, EventBase, Id, Integer, Role, ToolCall, ToolSpec, Value
+from playhead.trace.base import EventBase, Id, Integer, Value
+from playhead.trace.types import Content, Role, ToolCall, ToolSpec
 
 
 class MessageRef(Value):

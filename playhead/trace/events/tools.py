@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal, NamedTuple
 
+from playhead.trace.base import VOLATILE, EventBase, Id, Integer
 from playhead.trace.events.model import ErrorInfo
-from playhead.trace.types import VOLATILE, CallEvent, EventBase, Id, Integer, Rationale, Role
+from playhead.trace.types import Rationale, Role
 from playhead.trace.values import JsonValue, as_text
 
 Rung = Literal["exact", "reordered", "normalised", "stale", "override", "fault", "simulated", "live", "synthetic-error"]
@@ -14,6 +15,15 @@ Rung = Literal["exact", "reordered", "normalised", "stale", "override", "fault",
 CallEnd = Literal["refused", "denied", "stopped", "timeout", "cancelled"]
 """How the kernel ended a call: the kernel refused it, an approver denied it, a killswitch stopped it, it timed out, or it was
 cancelled."""
+
+
+class CallEvent(EventBase):
+    """A fact about one tool call."""
+
+    call_id: Id
+    """Id of the call, unique within its owner."""
+    tool: Id
+    """The tool's name."""
 
 
 class CallEndMeaning(NamedTuple):

@@ -12,7 +12,7 @@ from playhead.diagnose.integrity import check_trace
 
 if TYPE_CHECKING:
     from playhead.diagnose.recording import Recording
-    from playhead.trace.types import AgentHeader
+    from playhead.trace.header import AgentHeader
     from tests.compose.killswitches.agents import Schedule
     from tests.compose.killswitches.provider import Asked
 

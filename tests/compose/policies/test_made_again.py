@@ -15,7 +15,7 @@ from playhead.errors import NotReplayableError
 from playhead.replay import replay, reproduce, resume
 from playhead.testing import ScriptedModel, call, text
 from playhead.trace.events import NudgeIssued, ToolCallCompleted
-from playhead.trace.types import HookInfo
+from playhead.trace.header import HookInfo
 from tests.kernel.runs import make_agent, record_agent
 
 if TYPE_CHECKING:

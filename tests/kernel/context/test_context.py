@@ -15,7 +15,8 @@ from playhead import context_profile, tool
 from playhead.kernel.context.curator import NOTICE, preview
 from playhead.replay import reproduce
 from playhead.testing import Turn, call, calls, text
-from playhead.trace.types import ContextProfile, Usage
+from playhead.trace.header import ContextProfile
+from playhead.trace.types import Usage
 from playhead.trace.values import as_text
 from tests.compose.hooked import open_calls, sent
 from tests.kernel.runs import Ran, make_agent, record, record_agent
