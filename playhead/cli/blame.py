@@ -86,8 +86,8 @@ def promote(*, run: str, output: Path, trace_dir: Path | None, as_json: bool, **
       2  the command line is wrong, or there is such a test or recording
       3  there is no such run, or its file cannot be read
     """
+    from playhead.diagnose.retention import copy_recording
     from playhead.replay import load_recording
-    from playhead.replay.loading import copy_recording
 
     recording = load_recording(open_store(trace_dir).resolve(run))
     agent, name = recording.header.agent, re.sub(r"\W+", "_", given["name"] or recording.run_id).lower()

@@ -1,7 +1,8 @@
-"""Choose runs to remove by age, number, size and ending. Runs that are running or that other runs need are kept."""
+"""Keep runs and remove them: a copy elsewhere; a choice by age, number, size and ending, without what other runs need."""
 
 from __future__ import annotations
 
+import shutil
 import time
 from bisect import bisect_left
 from contextlib import suppress
@@ -12,6 +13,7 @@ from playhead.diagnose.erasure import beside
 from playhead.diagnose.heads import DEFAULT, read_heads, write_heads
 from playhead.diagnose.run_index import forget_index
 from playhead.diagnose.run_summary import summaries
+from playhead.trace.blobs import run_id_of
 from playhead.trace.store import TraceStore
 
 if TYPE_CHECKING:
@@ -19,6 +21,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from playhead.diagnose.run_summary import RunSummary
+
+
+def copy_recording(source: Path, target: Path) -> None:
+    """Copy a trace and its blobs; what was there before is replaced.
+
+    Raises:
+        OSError: a file cannot be read or written.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    old, new = (path.with_name(f"{run_id_of(path)}.blobs") for path in (source, target))
+    shutil.rmtree(new, ignore_errors=True)
+    shutil.copyfile(source, target)
+    if old.exists():
+        shutil.copytree(old, new)
 
 
 @dataclass(frozen=True, slots=True)

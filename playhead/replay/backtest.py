@@ -48,16 +48,12 @@ class Figures(BaseModel, frozen=True):
     seconds: float = 0.0
     """Seconds."""
 
-    @classmethod
-    def of(cls, **sums: Any) -> Figures:  # noqa: ANN401 - the fields
-        """Return these figures. A sum without known values is None."""
+    def __add__(self, other: Figures) -> Figures:
+        """Return the sum of the known figures; None where nothing is known."""
+        sums = {name: (figure or 0) + (getattr(other, name) or 0) for name, figure in self}
         for name, unknown in (("tokens", "usage_unknown"), ("cost_usd", "cost_unknown")):
             sums[name] = sums[name] or (None if sums[unknown] else 0)
-        return cls(**sums)
-
-    def __add__(self, other: Figures) -> Figures:
-        """Return the sum of the known figures."""
-        return Figures.of(**{name: (figure or 0) + (getattr(other, name) or 0) for name, figure in self})
+        return Figures(**sums)
 
 
 class RunBacktest(BaseModel, frozen=True):
@@ -181,8 +177,8 @@ def _figures(guarded: GuardedRecording, seq: int = 0, after_s: float = 0.0) -> F
                 spec = guarded.tools[owner].get(event.tool)
                 done = guarded.recording.owners[owner].calls[event.call_id].completed
                 calls += (spec is None or spec.kind != "meta") and (done is None or done.end.body_ran)
-    return Figures.of(
-        tokens=spent.usage.total_tokens,
+    return Figures(
+        tokens=spent.usage.known(spent.usage.total_tokens),
         usage_unknown=spent.usage.unknown or 0,
         cost_usd=spent.total().cost_usd,
         cost_unknown=spent.unpriced,

@@ -20,8 +20,7 @@ from playhead.instrument.programs import STRATEGY
 from playhead.kernel.prompts import default_prompt
 from playhead.replay.corpus import Job, Threads, run_jobs
 from playhead.replay.overrides import Overrides, changed_prompt
-from playhead.replay.plan import ReplayOptions
-from playhead.replay.recording import Again, load_recording
+from playhead.replay.recording import Again, load_recording, split
 from playhead.replay.success import success_of
 from playhead.replay.verdict import LEVEL, scipy_stats
 from playhead.replay.wire_changes import first_prompt
@@ -112,8 +111,7 @@ def find_cause(
     if type(repeats) is not int or repeats < 1 or 1 < repeats < FEWEST:
         raise UsageError(f"repeats is 1, for a deterministic agent, or from {FEWEST}; it is {repeats!r}")
     stats = scipy_stats() if repeats > 1 else None  # before any replay costs something
-    options: dict[str, Any] = {name: value for name, value in changes.items() if name in ReplayOptions.__annotations__}
-    given: dict[str, Any] = {name: value for name, value in changes.items() if name not in options}
+    given, options = split(changes)
     recording, (criterion, check) = load_recording(reference), success_of(success)
     prompt = _recorded_prompt(recording)
     parts, tested, doubts = tuple(_parts(given, prompt)), dict[Parts, Counts](), list[str]()
@@ -123,7 +121,7 @@ def find_cause(
     def test(chosen: Parts) -> Counts:
         if chosen not in tested:
             made = {**options, **baseline, **(given if chosen == parts else _made(chosen, prompt))}
-            jobs = [Job(recording.path, "changed", repeat, made, check) for repeat in range(repeats)]
+            jobs = [Job(recording.path, (recording.run_id, "changed", each), made, check) for each in range(repeats)]
             measured = list(run_jobs(jobs, Threads(), 4))
             outcomes = [each.success for each in measured if each.success is not None]
             tested[chosen] = sum(outcomes), len(outcomes)

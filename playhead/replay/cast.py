@@ -155,9 +155,7 @@ class Cast:
         require_known(self._overrides.agents, set(names), f"agents: {where} has no agent")
         for name in self._overrides.agents:
             if names.count(name) > 1:
-                raise UsageError(
-                    f"agents: {names.count(name)} different agents are called {name!r}; give agent= so changed"
-                )
+                raise UsageError(f"agents: {names.count(name)} agents are called {name!r}; give agent= so changed")
 
 
 def changed_header(header: AgentHeader, changes: AgentOverrides, model: Model, *, has_tools: bool) -> AgentHeader:

@@ -3,8 +3,9 @@
     corpus = replay_corpus(paths, system_prompt="Be brief.", repeats=3, baseline=True, margin=0.05)
 
 The data flows one way: recordings → jobs → replays → measures → verdict. The measures of each replay go to a journal of the
-group, `corpora/GROUP.jsonl` in the folder of traces, so that a corpus that was killed goes on where it was. It is trusted like
-the traces beside it. The replays themselves are in `replays/` like any other.
+group, `corpora/GROUP.jsonl` in the folder of traces, so that a corpus that was killed goes on where it was. Its lines are chained
+like those of a trace, so that one that was edited is refused. The replays themselves are in `replays/` like any other, and so is
+what a judge said of them.
 """
 
 from __future__ import annotations
@@ -12,32 +13,34 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import asdict, dataclass, replace
-from itertools import islice
+from hashlib import sha256
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from pydantic import TypeAdapter
 
 from playhead.diagnose.diff_calls import Alignment, RunCalls, call_script
 from playhead.diagnose.spending import spent_by
-from playhead.errors import PlayheadError, TraceError, TraceWriteError, UsageError
+from playhead.errors import PlayheadError, TraceWriteError, UsageError
 from playhead.kernel.checks import checked_folder
 from playhead.kernel.lifecycle.threads import workers
 from playhead.kernel.sources import source_info
 from playhead.replay.overrides import Overrides
-from playhead.replay.plan import ReplayOptions
-from playhead.replay.recording import Again, load_recording
-from playhead.replay.success import passes, success_of
+from playhead.replay.recording import Again, load_recording, split
+from playhead.replay.success import Judge, passes, success_of
 from playhead.replay.verdict import GROUNDED, CorpusVerdict, Measures, judge, require_margin
 from playhead.settings import load_settings
 from playhead.trace.blobs import run_id_of
 from playhead.trace.control import locked
 from playhead.trace.events import LlmResponded
 from playhead.trace.format import checked_run_id, new_run_id
+from playhead.trace.line import TAIL
 from playhead.trace.redaction import without_credentials
-from playhead.trace.store import TraceStore
+from playhead.trace.store import REPLAYS, TraceStore
 from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
@@ -60,17 +63,12 @@ class Job:
 
     path: Path
     """The recording."""
-    arm: Arm
-    repeat: int
+    key: Key
+    """Which measures it comes to."""
     changes: Mapping[str, Any]
     """Overrides and options of the replay."""
     check: Check
     """What a success is."""
-
-    @property
-    def key(self) -> Key:
-        """Which measures it comes to."""
-        return run_id_of(self.path), self.arm, self.repeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,36 +133,41 @@ def replay_corpus(  # noqa: PLR0913 - a verdict states what it rests on
         MissingDependencyError: the extra `stats` is not installed.
     """
     require_margin(margin)
-    options: dict[str, Any] = {name: value for name, value in changes.items() if name in ReplayOptions.__annotations__}
-    overrides: dict[str, Any] = {name: value for name, value in changes.items() if name not in options}
+    overrides, options = split(changes)
     others, criterion, check = dict(baseline) if isinstance(baseline, Mapping) else {}, *success_of(success)
     stated = [Overrides.of(each).as_json() for each in (overrides, others)]
     folder = checked_folder(options.get("trace", load_settings().trace_dir))
     group = checked_run_id(options.get("group") or new_run_id())
     options |= {"trace": folder, "group": group}
+    least, has_baseline = options.get("min_grounded", GROUNDED), bool(baseline)
+    own = source_info("validator", f"{criterion}, {least}, {options.get('on_missing')}", check)
+    if isinstance(check, Judge):
+        check = replace(check, trace=folder / REPLAYS)
+    paths = dict.fromkeys(map(TraceStore(folder).resolve, references))
+    if twice := [name for name, number in Counter(map(run_id_of, paths)).items() if number > 1]:
+        raise UsageError(f"two files hold a run {twice[0]}, and a corpus knows runs by their ids: name one of them")
     # Both arms of a recording run together: a provider that changes meanwhile changes both.
     arms: dict[Arm, Any] = {"baseline" if baseline else "recorded": options | others, "changed": options | overrides}
     jobs = [
-        Job(path, arm, repeat, given, check)
-        for path in dict.fromkeys(map(TraceStore(folder).resolve, references))
+        Job(path, (run_id_of(path), arm, repeat), given, check)
+        for path in paths
         for repeat in range(repeats)
         for arm, given in arms.items()
         if repeat == 0 or arm != "recorded"
     ]
-    least, has_baseline = options.get("min_grounded", GROUNDED), bool(baseline)
-    own = source_info("validator", f"{criterion}, {least}, {options.get('on_missing')}", check)
     # A hash shows nothing of the change, which may hold what is redacted elsewhere. What is not known is never the same.
-    about = {"changes": json_hash(stated), "check": new_run_id() if own.fingerprint is None else own.model_dump_json()}
+    checked = new_run_id() if own.fingerprint is None else own.model_dump_json()
+    seed = chained(f"{json_hash(stated)} {checked}".encode(), b"")
     journal = folder / "corpora" / f"{group}.jsonl"
     for first in [load_recording(job.path) for job in jobs[:1]]:  # a check that fails does so before any replay
         passes(check, first, first, [arm.get("model") for arm in arms.values()])
     with held(journal) as lock:
-        found = read_journal(journal, about)
+        found = read_journal(journal, seed)
         missing = [job for job in jobs if job.key not in found]
         for done, measures in enumerate(run_jobs(missing, executor or Threads(), concurrency), 1):
             # What a broken replay came to is not kept, so it runs again.
             if measures.replay is not None or measures.success is not None:
-                keep(journal, asdict(measures))
+                keep(journal, seed, measures)
             found[measures.key] = measures
             on_progress(len(jobs) - len(missing) + done, len(jobs))
         fcntl.flock(lock, fcntl.LOCK_UN)  # workers that were forked have the descriptor, too
@@ -206,7 +209,7 @@ def run_job(job: Job) -> Measures:
     """Run one replay and measure it; with the reason where it cannot be judged. This is what an executor's workers do."""
     try:
         recording = load_recording(job.path)
-        if job.arm == "recorded":
+        if job.key[1] == "recorded":
             why = None if recording.status == "closed" else f"the recording is {recording.status}"
             return replace(_measured(job, recording, recording, why), grounded=1.0)
         done = recording.replay_sync(**job.changes)
@@ -255,29 +258,28 @@ def held(journal: Path) -> BinaryIO:
         raise TraceWriteError(f"the journal {journal} cannot be used: {why}") from None
 
 
-def read_journal(path: Path, about: Mapping[str, str]) -> dict[Key, Measures]:
+def read_journal(path: Path, seed: bytes) -> dict[Key, Measures]:
     """Return the measures that a group's journal holds; a last line that was cut off is taken away.
 
     Raises:
-        UsageError: it is about another change.
-        TraceError: another line is damaged.
+        UsageError: it is about another change, or a line is not what was written.
     """
     whole, end, _ = path.read_bytes().rpartition(b"\n")
     os.truncate(path, len(whole + end))
-    if not whole:
-        keep(path, about)
-        return {}
-    try:
-        first, *lines = whole.split(b"\n")
-        found = [TypeAdapter(Measures).validate_json(line, strict=True) for line in lines]
-    except ValueError as error:
-        raise TraceError(f"the journal {path} is damaged; name another group ({str(error).splitlines()[0]})") from None
-    if first != json.dumps(about).encode():
-        raise UsageError(f"the group {path.stem} is of another change or success, or its check changed; name another")
-    return {each.key: each for each in found}
+    lines = whole.splitlines()
+    if any(line != chained(line[:-TAIL], before) for before, line in pairwise([seed, *lines])):
+        why = f"is of another change or success, its check changed, or a line of {path} is not what was written"
+        raise UsageError(f"the group {path.stem} {why}: name another group, which replays anew")
+    return {each.key: each for each in map(TypeAdapter(Measures).validate_json, lines)}
 
 
-def keep(path: Path, value: Mapping[str, Any]) -> None:
+def keep(path: Path, seed: bytes, measures: Measures) -> None:
     """Append a line to a journal."""
-    with path.open("ab") as journal:
-        journal.write(json.dumps(value).encode() + b"\n")
+    with path.open("ab+") as journal:
+        journal.seek(-min(journal.tell(), TAIL), os.SEEK_END)
+        journal.write(chained(json.dumps(asdict(measures)).encode()[:-1], journal.read()[:-1] or seed) + b"\n")
+
+
+def chained(body: bytes, before: bytes) -> bytes:
+    """Return the line of a journal with this body, and a hash of it and of the line before, as a trace has."""
+    return body + b',"h":"%b"}' % sha256(before[-66:-2] + body).hexdigest().encode()

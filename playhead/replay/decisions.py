@@ -65,10 +65,7 @@ class DecideOptions(TypedDict, total=False):
 
 
 async def decide(
-    recording: Recording,
-    at: int,
-    models: Sequence[str | Model],
-    **options: Unpack[DecideOptions],
+    recording: Recording, at: int, models: Sequence[str | Model], **options: Unpack[DecideOptions]
 ) -> tuple[Decision, ...]:
     """Ask models the first request of the root in a turn, as it was recorded, and return what each would have done.
 

@@ -11,6 +11,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, cast
 
 from playhead.agent.toolset import address_of
+from playhead.diagnose.diff_values import same
 from playhead.errors import DivergedError, UnrecordedCallError
 from playhead.kernel.agent_tool import AgentTool, prices_of
 from playhead.kernel.guards import own_guards
@@ -197,14 +198,23 @@ class ForkWorld(ReplayWorld):
         """
         if self._error is not None:
             raise self._error
-        if owner == "root" and request.number == self.first_request and self.at.answer is not None:
-            return self.at.answer
+        differs = self._same.error is not None or self._same.comparison.first is not None
+        given = self.at.answer if owner == "root" and request.number == self.first_request else None
+        if given is not None and (differs or not self.at.is_recorded or not self._is_recorded(given)):
+            return given
         if self.frozen is None:
             return await live.complete(request)
-        if self.is_live and (self._same.error is not None or self._same.comparison.first is not None):
+        if self.is_live and differs:
             why = "asks the model what it was not asked in the recording"
             raise UnrecordedCallError(f"{owner} {why}; name the model that is to answer from there on (model=)")
         return await self._answers(owner, request.model).complete(request)
+
+    def _is_recorded(self, given: Completion) -> bool:
+        """Return whether the caller's answer is the recorded one, which has more than a caller can give: ids, usage, a time."""
+        known = self.recorded.recording.root.responses.get(self.first_request)
+        if known is None or given.text not in (known.text, "" if given.tool_calls else known.text):
+            return False
+        return same(*([(call.name, call.arguments) for call in each.tool_calls] for each in (given, known)))
 
     def changed(self, request: Request) -> Request:
         """Return a request of the root as the overrides and edits change it."""

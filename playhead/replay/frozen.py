@@ -162,11 +162,7 @@ class FrozenModel:
         self._owner = recorded.owner
         self._exchanges = {(each.requested.request, each.requested.attempt): each for each in recorded.exchanges}
         self._prices = recorded.started.agent.prices if recorded.started else None
-
-    @property
-    def secrets(self) -> Mapping[str, str]:
-        """Return no secrets."""
-        return {}
+        self.secrets: Mapping[str, str] = {}
 
     async def prices(self) -> Prices | None:
         """Return the recorded prices."""

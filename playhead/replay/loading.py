@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -10,7 +9,6 @@ from playhead.compose.contexts import HOOK
 from playhead.diagnose.recording import read_recording
 from playhead.errors import NotReplayableError, UsageError, nearest
 from playhead.settings import load_settings
-from playhead.trace.blobs import run_id_of
 from playhead.trace.store import TraceStore
 
 if TYPE_CHECKING:
@@ -25,20 +23,6 @@ def read_reference(reference: str | Path, trace_dir: str | Path | None = None) -
     """Load a recording by reference; see `playhead.load_recording`."""
     folder = Path(trace_dir) if trace_dir is not None else load_settings().trace_dir
     return read_recording(TraceStore(folder.expanduser()).resolve(reference))
-
-
-def copy_recording(source: Path, target: Path) -> None:
-    """Copy a trace and its blobs; what was there before is replaced.
-
-    Raises:
-        OSError: a file cannot be read or written.
-    """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    old, new = (path.with_name(f"{run_id_of(path)}.blobs") for path in (source, target))
-    shutil.rmtree(new, ignore_errors=True)
-    shutil.copyfile(source, target)
-    if old.exists():
-        shutil.copytree(old, new)
 
 
 def require_known(names: Iterable[object], known: Collection[str], what: str) -> None:

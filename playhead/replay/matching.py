@@ -16,6 +16,7 @@ from difflib import SequenceMatcher
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from playhead.diagnose.parts import short
 from playhead.errors import AmbiguousResultError
 from playhead.trace.events import AgentStarted
 from playhead.trace.parameters import comparable
@@ -294,8 +295,6 @@ def _key_hash(args: JsonValue, key: tuple[str, ...]) -> str:
     return json_hash({name: given[name] for name in key if name in given})
 
 
-SHOWN: Final = 120
-"""The maximum number of characters of arguments in an error message."""
 COMPARED: Final = 2000
 """The maximum number of characters of arguments that are compared to find the nearest call."""
 COMPARED_CALLS: Final = 100
@@ -318,7 +317,7 @@ def describe_miss(context: ToolContext, arguments: JsonValue, recorded: Iterable
     now = {"tool": context.tool, "turn": context.iteration, "place": context.position}
     differing = [f"{name} {then[name]!r} instead of {now[name]!r}" for name in then if then[name] != now[name]]
     if near.started.args != arguments:
-        differing.append(f"arguments {_short(near.started.args)}")
+        differing.append(f"arguments {short(_text(near.started.args))}")
     what = ", ".join(differing) or "it has been served already"
     return f"{asked}; the nearest recorded call is {near.started.tool} (event {near.seq}): {what}"
 
@@ -326,12 +325,7 @@ def describe_miss(context: ToolContext, arguments: JsonValue, recorded: Iterable
 def name_call(context: ToolContext, arguments: JsonValue) -> str:
     """Return a description of the call and its place."""
     place = f"turn {context.iteration}, place {context.position}"
-    return f"{context.owner} calls {context.tool}({_short(arguments)}) in {place}"
-
-
-def _short(value: JsonValue) -> str:
-    text = _text(value)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+    return f"{context.owner} calls {context.tool}({short(_text(arguments))}) in {place}"
 
 
 def _text(value: JsonValue) -> str:

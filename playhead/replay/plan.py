@@ -22,6 +22,7 @@ from playhead.replay.redacted import Rebinding, markers_in, require_parameters, 
 from playhead.replay.steered import code_in
 from playhead.trace.events import EventBase, ToolsDefined
 from playhead.trace.owners import agent_path
+from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -114,8 +115,8 @@ def make_plan(recording: Recording, overrides: Overrides, options: ReplayOptions
     if task is None and imported is not None and not recording.header.task:
         raise UsageError("task: the imported run does not say what it was asked; give one")
     if task is None:
-        task = checks.checked_task(rebinding.restored(_as_json(recording.header.task)))
-    require_whole(rebinding.restored({"task": _as_json(task), **live_texts("", header, specs)}))
+        task = checks.checked_task(rebinding.restored(to_json(recording.header.task)))
+    require_whole(rebinding.restored({"task": to_json(task), **live_texts("", header, specs)}))
     require_parameters(header.request_parameters)
     for below in (cast.agent(each, has_tools=True)[0] for each in cast.below):
         require_whole(rebinding.restored(live_texts(f"{below.name}: ", below, ())))
@@ -150,10 +151,6 @@ def _require_enough(recording: Recording, *, has_hooks: bool) -> None:
 
 NOT_DECLARED: Final = ("prices", "model", "sources")
 """Fields of a header in which code may differ from the recording without a note."""
-
-
-def _as_json(task: Content) -> Any:  # noqa: ANN401 - JSON
-    return task if isinstance(task, str) else [part.model_dump(mode="json") for part in task]
 
 
 def _notes_before(

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.diagnose.divergence import call_of
+from playhead.diagnose.parts import short
 from playhead.errors import NotReplayableError, UnresolvedCallError, UsageError, nearest
 from playhead.replay.calls import entering, inside_bodies, scope_of, spec_of, tools_of
 from playhead.replay.divergence import is_ending
@@ -189,8 +190,6 @@ class NotHappened(Enum):
 
 DID_NOT_HAPPEN: Final = NotHappened.DID_NOT_HAPPEN
 """States that a call had no effect. It runs again."""
-SHOWN: Final = 300
-"""The maximum number of characters of arguments in a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +212,7 @@ class UnresolvedCall:
     def __str__(self) -> str:
         """Return the information needed to find out what happened."""
         text = json.dumps(self.arguments, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-        return f"{self.tool}({shortened(text)}), call {self.key!r} of {self.owner}, line {self.line} of the trace"
+        return f"{self.tool}({short(text)}), call {self.key!r} of {self.owner}, line {self.line} of the trace"
 
 
 def resolve(prefix: Prefix, given: Mapping[str, Any] | None) -> Prefix:
@@ -243,11 +242,6 @@ def unresolved_calls(prefix: Prefix) -> list[UnresolvedCall]:
             started, key = call.started, call_id if name == "root" else f"{name} {call_id}"
             found.append(UnresolvedCall(name, call_id, started.tool, started.args, prefix.lines[call.seq], key))
     return found
-
-
-def shortened(text: str) -> str:
-    """Return a text as it fits into a message."""
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
 def _may_have_acted(prefix: Prefix, owner: str, call: RecordedCall) -> bool:

@@ -17,6 +17,7 @@ import anyio
 from playhead.compose.again import joined
 from playhead.compose.runtime import ComposedHooks
 from playhead.diagnose.divergence import call_of
+from playhead.diagnose.parts import short
 from playhead.errors import DivergedError, TraceWriteError
 from playhead.kernel.guards import fire, own_guards
 from playhead.kernel.lifecycle.threads import running_loop
@@ -24,7 +25,7 @@ from playhead.kernel.session import Guard, Hooks, World
 from playhead.replay.calls import facts_of, meta_tool
 from playhead.replay.divergence import divergence_of, divergences_of
 from playhead.replay.frozen import FrozenModel, FrozenTool, FrozenWorld
-from playhead.replay.prefix import TOLD, shortened
+from playhead.replay.prefix import TOLD
 from playhead.replay.reproduction import Follower
 from playhead.replay.serving import KEPT
 from playhead.replay.steered import Payload, RecordedHooks
@@ -145,7 +146,7 @@ def _without_limits(header: AgentHeader) -> AgentHeader:
 def _explained(prefix: Prefix, found: Divergence) -> str:
     """Return the reason why a run cannot continue from where the recorded one stopped."""
     line = "" if found.seq is None else f" (line {prefix.lines.get(found.seq, found.seq + 1)} of the trace)"
-    recorded, now = (shortened(repr(each)) for each in (found.expected, found.actual))
+    recorded, now = (short(repr(each)) for each in (found.expected, found.actual))
     what = f"{found.owner}, {found.where}{line}: {found.what}; recorded {recorded}, now {now}"
     why = "cannot be resumed with this code, which does something else than was recorded"
     return f"{prefix.recording.run_id} {why}: {what}. Nothing was run. Resume with the agent and settings of then"

@@ -90,7 +90,7 @@ class PlayheadRun:
 
     def keep(self) -> None:
         """Put the new recording, if there is one, in the place of the old one."""
-        from playhead.replay.loading import copy_recording  # noqa: PLC0415 - when a test uses it
+        from playhead.diagnose.retention import copy_recording  # noqa: PLC0415 - when a test uses it
 
         if self._made is not None:
             copy_recording(self._made, self.path)
@@ -128,8 +128,9 @@ class PlayheadRun:
 
     def _record(self, folder: Path, code: Any, task: str | None, args: dict[str, Any]) -> None:  # noqa: ANN401 - any code
         """Run the code for real, and record it in this folder."""
-        from playhead.kernel.lifecycle.threads import run_blocking  # noqa: PLC0415 - when a test uses it
-        from playhead.replay.loading import copy_recording, read_reference  # noqa: PLC0415
+        from playhead.diagnose.retention import copy_recording  # noqa: PLC0415 - when a test uses it
+        from playhead.kernel.lifecycle.threads import run_blocking  # noqa: PLC0415
+        from playhead.replay.loading import read_reference  # noqa: PLC0415
 
         if code is None:
             pytest.fail("--playhead-record: there is no code to record; pass playhead_run the agent", pytrace=False)

@@ -57,7 +57,7 @@ class Recording(diagnose.Recording):
             UsageError: an override or option is unknown or has an invalid value.
             NotReplayableError, UnrecordedCallError, StaleResultError: see `playhead.replay.replay`.
         """
-        overrides, options = _split(changes)
+        overrides, options = split(changes)
         if options.get("program") is None:
             return await replay(self, overrides, **options)
         return await replay_program(self, overrides, **options)
@@ -81,7 +81,7 @@ class Recording(diagnose.Recording):
             UsageError: the run has no such turn, or an argument is not valid.
             NotReplayableError: see `playhead.replay.fork`.
         """
-        overrides, options = _split(changes)
+        overrides, options = split(changes)
         return await fork(self, at, overrides, answer=answer, edit=edit, **options)
 
     def fork_sync(
@@ -142,7 +142,7 @@ def load_recording(reference: str | Path, trace_dir: str | Path | None = None) -
     return Recording(read.path, read.records, read.problems)
 
 
-def _split(changes: Again) -> tuple[dict[str, Any], Any]:
-    """Split keyword arguments into overrides and options. Unknown names count as overrides, which report them."""
+def split(changes: Again) -> tuple[dict[str, Any], Any]:
+    """Return the overrides and the options among keyword arguments. Unknown names count as overrides, which report them."""
     options = {name: value for name, value in changes.items() if name in ReplayOptions.__annotations__}
     return {name: value for name, value in changes.items() if name not in options}, options

@@ -49,9 +49,8 @@ class Rebinding:
         """
         for name, value in (given or {}).items():
             if not isinstance(value, str) or len(value) < MIN_SECRET:
-                why = "or it could not be kept out of the replay's trace"
-                what = f"the value of {name!r} must be text of at least {MIN_SECRET} characters"
-                raise UsageError(f"rebind: {what}, {why}")
+                why = f"must be text of at least {MIN_SECRET} characters, or the replay's trace could not keep it out"
+                raise UsageError(f"rebind: the value of {name!r} {why}")
         return Rebinding(dict(given or {}))
 
     def require_known(self, found: set[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import inspect
 from ast import literal_eval
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
@@ -30,10 +31,9 @@ def returned(body: Body, completed: ToolCallCompleted) -> Any:  # noqa: ANN401 -
 
 def restored(function: Callable[..., Any], result: JsonValue) -> Any:  # noqa: ANN401 - the function's own
     """Return a recorded result as the function returned it: of the annotated type where there is one."""
-    try:
+    returned: Any = inspect.Signature.empty
+    with suppress(Exception):  # an annotation may be any expression
         returned = inspect.signature(function, eval_str=True).return_annotation
-    except Exception:  # noqa: BLE001 - an annotation may be any expression
-        returned = inspect.Signature.empty
     return restored_as(returned, from_json(result))
 
 
@@ -41,10 +41,9 @@ def restored_as(annotation: Any, value: Any) -> Any:  # noqa: ANN401 - of the an
     """Return a value from a recording as an annotation has it; as it is, where that is no type of pydantic's."""
     if annotation is inspect.Parameter.empty or type(value) is annotation:
         return value
-    try:
+    with suppress(Exception):  # of any type
         return TypeAdapter(annotation).validate_python(value)
-    except Exception:  # noqa: BLE001 - of any type
-        return value
+    return value
 
 
 def _raised(function: Callable[..., Any], error: ErrorInfo) -> BaseException:
@@ -52,8 +51,6 @@ def _raised(function: Callable[..., Any], error: ErrorInfo) -> BaseException:
     known = getattr(function, "__globals__", {}).get(error.type, getattr(builtins, error.type, None))
     if isinstance(known, type) and issubclass(known, (Exception, SystemExit)):
         is_code = known is SystemExit and error.message.isdecimal()
-        try:  # the text of a KeyError, and of an exit code, is a repr
+        with suppress(Exception):  # it may take other arguments; the text of a KeyError, and of an exit code, is a repr
             return known(literal_eval(error.message) if known is KeyError or is_code else error.message)
-        except Exception:  # noqa: BLE001 - it takes other arguments
-            return ToolCallError(f"{error.type}: {error.message}")
     return ToolCallError(f"{error.type}: {error.message}")

@@ -33,6 +33,7 @@ from playhead.trace.format import new_run_id
 from playhead.trace.line import Record
 from playhead.trace.reader import scan
 from playhead.trace.store import TraceStore, ends_of
+from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -162,7 +163,7 @@ def _whole_task(prefix: Prefix, rebinding: Rebinding) -> Content:
         UsageError: `rebind` names a placeholder that does not occur.
     """
     task = prefix.recording.header.task
-    given: Any = task if isinstance(task, str) else [part.model_dump(mode="json") for part in task]
+    given: Any = to_json(task)
     texts = dict(_served_texts(prefix))
     rebinding.require_known({marker for value in (given, *texts.values()) for marker in markers_in(value)})
     whole = {"task": rebinding.restored(given), **{name: rebinding.restored(text) for name, text in texts.items()}}

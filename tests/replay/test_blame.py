@@ -192,7 +192,7 @@ def test_planted_rates_are_found_at_the_stated_repeats(recorded: Path, monkeypat
 
             def run_job(job: Any, cause: int = cause, flips: bool = flips) -> Measures:
                 share = 0.1 if flips and cause in made_of(job.changes) else 0.9
-                return Measures("run", "changed", job.repeat, success=chance.random() < share)
+                return Measures("run", "changed", job.key[2], success=chance.random() < share)
 
             monkeypatch.setattr(replay_blame, "run_jobs", lambda jobs, *_: map(run_job, jobs))
             found = find_cause(recorded, repeats=8, **CHANGE)

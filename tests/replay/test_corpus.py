@@ -21,6 +21,7 @@ from playhead.errors import TraceError
 from playhead.replay import Judge
 from playhead.testing import ScriptedModel, text
 from playhead.trace.store import TraceStore
+from tests.cli.command_line import playhead
 from tests.proving import sample
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def test_what_is_stored_is_not_run_again(folder: Path, whole: list[Any]) -> None
         {"baseline": {"model": Lookups(2), "task": "1"}},
         {"min_grounded": 0.8},
     ):
-        with pytest.raises(UsageError, match="the group whole is of another change or success, or its check changed"):
+        with pytest.raises(UsageError, match="the group whole is of another change or success, its check changed, or"):
             replayed(folder, group="whole", **options)
 
 
@@ -153,7 +154,7 @@ def test_a_model_that_does_not_answer_is_asked_again(folder: Path) -> None:
     verdict = replayed(folder, group="down", baseline=False, system_prompt="fail").verdict
     assert (verdict.verdict, verdict.visible, verdict.judged) == ("INCONCLUSIVE", None, 0)
     assert verdict.reason.startswith("0 of 30 recordings could be judged; a verdict needs 50%: the replay was stopped")
-    assert (folder / "corpora/down.jsonl").read_bytes().count(b"}\n") == 1 + RUNS  # the recorded runs
+    assert (folder / "corpora/down.jsonl").read_bytes().count(b"}\n") == RUNS  # the recorded runs
 
 
 def test_a_check_that_changed_gives_no_old_verdict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,7 +176,7 @@ def test_a_check_that_changed_gives_no_old_verdict(tmp_path: Path, monkeypatch: 
 
 
 def test_a_group_has_one_corpus_at_a_time_and_a_whole_journal(tmp_path: Path) -> None:
-    """While it is replayed a second corpus is refused; so is a journal with a line that is not ours, wherever it stands."""
+    """While it is replayed a second corpus is refused; so is a journal of which a verdict, a figure or a line was changed."""
     record(tmp_path, 2, 2)
 
     def second(*_: int) -> None:
@@ -184,10 +185,19 @@ def test_a_group_has_one_corpus_at_a_time_and_a_whole_journal(tmp_path: Path) ->
 
     replayed(tmp_path, group="g", on_progress=second)
     journal = tmp_path / "corpora" / "g.jsonl"
-    whole = journal.read_bytes()
-    journal.write_bytes(whole.replace(b'"success": true', b"garbage", 1))
-    with pytest.raises(TraceError, match=r"g\.jsonl is damaged; name another group"):
-        replayed(tmp_path, group="g")
+    one, other, *_ = (whole := journal.read_bytes()).splitlines(keepends=True)
+    edits = (
+        (b'"success": false', b'"success": true'),
+        (b'"cost_usd": 0.0', b'"cost_usd": 0.1'),
+        (one, b""),
+        (other, one),
+    )
+    for old, new in edits:
+        journal.write_bytes(whole.replace(old, new, 1))
+        with pytest.raises(UsageError, match=r"or a line of .*g\.jsonl is not what was written: name another group"):
+            replayed(tmp_path, group="g")
+    journal.write_bytes(one + other[:-9])
+    assert len(replayed(tmp_path, group="g").measured) == 4
 
 
 def test_what_leaves_the_script_is_not_judged(folder: Path) -> None:
@@ -209,12 +219,30 @@ def test_recordings_that_cannot_be_replayed(tmp_path: Path) -> None:
     why = replayed(tmp_path, baseline=False).measured[1].why
     assert why is not None
     assert why.startswith("NotReplayableError: run-00000.jsonl is not what was written")
+    (tmp_path / "again").mkdir()
+    (tmp_path / "again" / second.name).hardlink_to(second)
+    with pytest.raises(UsageError, match="two files hold a run run-00001, and a corpus knows runs by their ids"):
+        replay_corpus([second, tmp_path / "again" / second.name], margin=0.2, trace=tmp_path)
     for path, refusal in ((second, "0 of 1 recordings could be judged"), (first, "0 of 0 recordings could be judged")):
         path.unlink()
         assert refusal in replayed(tmp_path, baseline=False).verdict.reason
 
 
-JUDGED = [*[text("true")] * 3, *[text("false")] * 2]
+def judging(*words: str) -> Judge:
+    """Return a judge that says so, with a reason, and then talks nonsense."""
+    answers = [text(f'{{"reason": "reason {number}", "passed": {word}}}') for number, word in enumerate(words)]
+    return Judge(ScriptedModel([*answers, *[text("perhaps")] * 9]))
+
+
+def test_what_a_judge_says_is_recorded(tmp_path: Path) -> None:
+    """With its reason, in a run named after the one that it judges; a judge that does not answer has not said no."""
+    record(tmp_path, 1, 2)
+    measured = replayed(tmp_path, success=judging("true", "true", "false"), baseline=False, concurrency=1).measured
+    shown = playhead("show", f"judge-of-{measured[1].replay}", "--trace-dir", tmp_path, "--json").stdout
+    assert (measured[1].success, "reason 2" in shown) == (False, True)
+    nonsense = replayed(tmp_path, success=judging("true", "true"), baseline=False, concurrency=1)
+    why = "UsageError: success: the check raised RunError: scripted/model did not judge the answer: output_rejected"
+    assert (nonsense.measured[1].success, nonsense.measured[1].why) == (None, why)
 
 
 @pytest.mark.parametrize(
@@ -224,7 +252,7 @@ JUDGED = [*[text("true")] * 3, *[text("false")] * 2]
         ("equal", "equal", [False, True]),
         (found, "benchmarks.corpus:found", [False, True]),
         ({"type": "string", "pattern": "found"}, "JSON schema", [False, False]),  # it is no JSON
-        (Judge(ScriptedModel(JUDGED)), "judge scripted/model", [True, False]),
+        (judging("true", "true", "true", "false", "false"), "judge scripted/model", [True, False]),
     ],
 )
 def test_what_a_success_is(tmp_path: Path, success: Any, name: str, passed: list[bool]) -> None:

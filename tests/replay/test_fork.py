@@ -112,6 +112,13 @@ async def test_another_answer_of_the_model_at_the_turn(tmp_path: Path) -> None:
     assert (result.run.output, len(model.requests), dict(result.rungs)) == ("then this", 1, {"reordered": 1})
     last = await recording.fork(2, model="recorded", answer="other", trace=None)
     assert (last.run.output, last.verdict, last.stopped) == ("other", "changed", None)
+    again = {
+        "calls": [{"tool": call.name, "arguments": call.arguments} for call in recording.root.responses[0].tool_calls]
+    }
+    verdicts = [
+        (await recording.fork(0, model="recorded", answer=each, trace=None)).verdict for each in (again, answer)
+    ]
+    assert verdicts == ["same", "inconclusive"]  # what a caller cannot give, ids and usage, is as recorded
 
 
 async def test_the_recorded_model_answers_nothing_that_it_was_not_asked(tmp_path: Path) -> None:

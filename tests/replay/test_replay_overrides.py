@@ -298,7 +298,7 @@ async def test_a_change_by_a_name_that_two_agents_share_is_refused(tmp_path: Pat
     recording = (await record_agent(agent, tmp_path)).recording
     overrides = {"agents": {"helper": {"temperature": 0}}, "model": ScriptedModel([])}
     for given in (None, agent):
-        with pytest.raises(UsageError, match="agents: 2 different agents are called 'helper'; give agent="):
+        with pytest.raises(UsageError, match="agents: 2 agents are called 'helper'; give agent="):
             await replay(recording, overrides, agent=given, trace=None)
 
 

@@ -95,6 +95,9 @@ def test_what_is_not_judged_passes_nothing() -> None:
     assert judged([KEPT] * 200 + [(None, True)]).verdict == "PASS"
     assert judged([]).verdict == "INCONCLUSIVE"
     assert judged([(False, False)] * 200).reason == "no run succeeds without the change, so no success can be lost"
+    for share, verdict in ((0.0, "INCONCLUSIVE"), (0.01, "PASS")):  # with nothing grounded a lower limit says nothing
+        made = [replace(each, grounded=share) for each in measures([KEPT] * 200)]
+        assert judge(made, margin=0.05, baseline=True, min_grounded=0.0).verdict == verdict
 
 
 def test_success_alone_decides_and_repeats_are_no_recordings() -> None:
