@@ -22,8 +22,8 @@ from playhead.kernel.execution import Execution, as_run_error, strategy_used
 from playhead.kernel.lifecycle.signals import ended_by_signals, forget, reachable, require_own_process
 from playhead.kernel.lifecycle.supervision import TIDYING_S, Supervisor
 from playhead.kernel.lifecycle.termination import Termination
-from playhead.kernel.opening import open_session
 from playhead.kernel.session import RunContext, World
+from playhead.kernel.session_setup import open_session
 from playhead.spans.environment import SERVICES
 from playhead.trace import VERSION
 from playhead.trace.events import RunCompleted, RunStarted

@@ -20,7 +20,7 @@ from playhead.errors import PlayheadError, ReplayError, RunEndedError, TraceWrit
 from playhead.kernel.chokepoints import Chokepoint, chokepoint, same_json
 from playhead.kernel.describe import describe, described, is_failure
 from playhead.kernel.hooks import SUPPRESS, Recover, Refuse, Said, SwitchTo, Unmet
-from playhead.kernel.phases import is_taken_up, of_policy
+from playhead.kernel.phases import is_taken_up
 from playhead.kernel.session import Hooks
 from playhead.kernel.sources import source_info
 from playhead.kernel.strategies.base import make_strategy
@@ -233,9 +233,7 @@ def _changed(hook: Registration, at: _Place, payload: Any, given: object) -> Any
     before, after = point.written(payload, accepted)
     if accepted == payload and same_json(before, after):
         return payload
-    session.emit(
-        EmissionChanged(tag=tag, key=key, hook=hook.name, before=before, after=after, **of_policy(hook.policy))
-    )
+    session.emit(EmissionChanged(tag=tag, key=key, hook=hook.name, before=before, after=after, policy=hook.policy))
     return accepted
 
 
@@ -248,9 +246,7 @@ async def _transformed(route: _Route, at: _Place, payload: Any, context: HookCon
         if given is SUPPRESS or refuses:
             before, _ = route.point.written(payload, payload)
             why: dict[str, Any] = {"why": scrub(given.why)} if refuses else {}
-            session.emit(
-                EmissionSuppressed(tag=tag, key=key, hook=hook.name, before=before, **why, **of_policy(hook.policy))
-            )
+            session.emit(EmissionSuppressed(tag=tag, key=key, hook=hook.name, before=before, **why, policy=hook.policy))
             return given
         if given is not None:
             payload = _changed(hook, at, payload, given)
@@ -297,9 +293,7 @@ def fail(hook: Registration, at: _Place, problem: str, *, slow: bool = False) ->
     if is_first or asking:
         log.warning("hook %s failed at %s of run %s: %s (reported once)", hook.name, where, session.run.run_id, problem)
         ends = tuple(each.owner for each in asking)
-        session.emit(
-            HookFailed(hook=hook.name, where=where, key=key, error=problem, ends=ends, **of_policy(hook.policy))
-        )
+        session.emit(HookFailed(hook=hook.name, where=where, key=key, error=problem, ends=ends, policy=hook.policy))
     if asking:
         for each in asking:
             each.withhold(f"hook:{hook.name}", f"the required hook {hook.name} failed at {where}: {problem}")

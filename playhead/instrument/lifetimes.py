@@ -16,7 +16,7 @@ from playhead.instrument.seam import Halted, is_halted
 from playhead.instrument.worlds import UNFINISHED, ProgramWorld
 from playhead.kernel.execution import Execution, abandoned_execution, end_with_error, finish
 from playhead.kernel.guards import own_guards
-from playhead.kernel.lifecycle.watch import Task, watch
+from playhead.kernel.lifecycle.timer_thread import Task, deadlines
 from playhead.kernel.loop import close_state
 from playhead.kernel.session import GRACE_S
 from playhead.kernel.state import KernelState
@@ -150,7 +150,7 @@ class Lifetime:
 
     def _stop(self, grace_s: float = GRACE_S) -> None:
         """Cancel the function where it can be, and abandon it after the grace period; from any thread."""
-        self._leaving.append(watch.after(grace_s, self._leave))
+        self._leaving.append(deadlines.after(grace_s, self._leave))
         if self._cancel is not None:
             with suppress(RuntimeError):  # the loop is closed
                 self._cancel()

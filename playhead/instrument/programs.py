@@ -26,7 +26,7 @@ from playhead.kernel.execution import strategy_used
 from playhead.kernel.guards import check_guards
 from playhead.kernel.lifecycle.signals import ended_by_signals, forget, reachable, require_own_process
 from playhead.kernel.lifecycle.threads import run_blocking
-from playhead.kernel.opening import open_session
+from playhead.kernel.session_setup import open_session
 from playhead.kernel.sources import source_info
 from playhead.kernel.strategies.base import Strategy
 from playhead.trace import VERSION

@@ -1,5 +1,6 @@
 # The public names, each with its home: what a type checker sees, and what `__init__.py` loads when it is first used.
 
+from playhead.kernel.loop import Kernel as Kernel
 from playhead.kernel.loop import run_kernel as run_kernel
 from playhead.kernel.meta_tools import Arguments as Arguments
 from playhead.kernel.meta_tools import MetaTool as MetaTool
@@ -10,12 +11,11 @@ from playhead.kernel.passes import form_prompt as form_prompt
 from playhead.kernel.passes import fresh_thread as fresh_thread
 from playhead.kernel.passes import in_phase as in_phase
 from playhead.kernel.passes import run_pass as run_pass
-from playhead.kernel.place import Conclusion as Conclusion
+from playhead.kernel.progress import Conclusion as Conclusion
 from playhead.kernel.react import REACT as REACT
 from playhead.kernel.react import act as act
 from playhead.kernel.react import observe as observe
 from playhead.kernel.react import think as think
-from playhead.kernel.session import Kernel as Kernel
 from playhead.kernel.session import Session as Session
 from playhead.kernel.state import KernelState as KernelState
 from playhead.kernel.state import Step as Step

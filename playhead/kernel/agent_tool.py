@@ -128,7 +128,7 @@ class AgentTool:
         """Run the agent under the call's owner; return its session, and how it ended."""
         from playhead.kernel.execution import strategy_used  # noqa: PLC0415 - only for runs
         from playhead.kernel.lifecycle.supervision import Supervisor  # noqa: PLC0415 - the same
-        from playhead.kernel.opening import open_session  # noqa: PLC0415 - the same
+        from playhead.kernel.session_setup import open_session  # noqa: PLC0415 - the same
 
         parent = context.session
         hooks = self.hooks_below(parent.gate.hooks)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from pydantic import BaseModel
 
 from playhead.kernel.state import Step
+from playhead.trace.base import altered
 
 if TYPE_CHECKING:
     from playhead.trace.types import Message
@@ -39,18 +40,14 @@ def twin(value: Any) -> Any:  # noqa: ANN401 - of its type
 
 
 def _twin_of_model(value: Any) -> Any:  # noqa: ANN401 - any model
-    copy, extra = _new(type(value)), value.__pydantic_extra__
-    _set(copy, "__dict__", {name: twin(item) for name, item in value.__dict__.items()})
-    _set(copy, "__pydantic_fields_set__", value.__pydantic_fields_set__)  # the names of the fields that were set
-    _set(copy, "__pydantic_extra__", copy_json(extra) if extra else {})
-    _set(copy, "__pydantic_private__", None)
+    copy, extra = altered(value, {name: twin(item) for name, item in value.__dict__.items()}), value.__pydantic_extra__
+    if extra:
+        object.__setattr__(copy, "__pydantic_extra__", copy_json(extra))
     return copy
 
 
 _ATOMS: Final = frozenset({str, int, float, bool, type(None)})
 _values_of_step: Final = attrgetter(*(field.name for field in fields_of(Step)))
-_new: Final = object.__new__
-_set: Final = object.__setattr__
 
 
 class Grown(Generic[Item]):

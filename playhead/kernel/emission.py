@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from playhead.diagnose.spending import Spent
     from playhead.kernel.lifecycle.termination import Ending, Kind
-    from playhead.kernel.place import Place
+    from playhead.kernel.progress import Progress
     from playhead.trace.events import EventBase
     from playhead.trace.recorder import Recorder
     from playhead.trace.values import JsonValue
@@ -43,7 +43,7 @@ class Emission:
 
     run: Records
     owner: str
-    at: Place
+    at: Progress
     parent: Emission | None
     ending: Ending
     """Decides once how the agent ends."""

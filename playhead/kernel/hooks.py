@@ -157,7 +157,7 @@ class Said(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """Wait, and ask again when `changed` is set."""
+    """Wait, and ask again when `until` is set."""
 
     until: anyio.Event
     """Set when the answer may have changed."""

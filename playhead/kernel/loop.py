@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from playhead.errors import RunEndedError
@@ -11,8 +12,20 @@ from playhead.kernel.phases import run_phase
 from playhead.kernel.state import FINAL, KernelState, transition
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
     from playhead.kernel.lifecycle.termination import Termination
-    from playhead.kernel.session import Kernel, Session
+    from playhead.kernel.session import Session
+    from playhead.kernel.state import Status
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The phases of a loop; replace one to get another kernel."""
+
+    name: str
+    phases: Mapping[Status, Callable[[KernelState, Session], Awaitable[KernelState]]]
+    """The phase of each status that is not final: takes a state and a session, returns the next state."""
 
 
 async def run_kernel(kernel: Kernel, state: KernelState, session: Session) -> KernelState:

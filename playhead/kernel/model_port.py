@@ -35,16 +35,18 @@ if TYPE_CHECKING:
     from playhead.kernel.models.base import Model
     from playhead.kernel.prompts import ToolsInText
     from playhead.kernel.session import Session
-    from playhead.trace.types import FallbackInfo, Prices
+    from playhead.trace.types import FallbackInfo, Prices, Range
 
 _CANCELLED: Final = ErrorInfo(type="Cancelled", message="the run was cancelled while the model was asked")
 MAX_RETRY_DELAY_S: Final = 60.0
 """The longest pause between two attempts, in seconds."""
+Spent = tuple[Usage | None, float | None]
+"""The usage of an attempt and its cost in US dollars; None if unknown."""
 TEXT_CALL: Final = "text_"
 """The prefix of the ids of calls read from text; no other call gets it."""
 
 
-class ModelDoor:
+class RecordingModelPort:
     """Asks the model. Retries happen here, so that each attempt is an event."""
 
     def __init__(self, session: Session, adapter: Model, fallbacks: list[tuple[FallbackInfo, Model]]) -> None:
@@ -81,43 +83,43 @@ class ModelDoor:
             RunEndedError: the run has ended.
         """
         session, header, hooks = self._session, self._session.header, self._session.gate.hooks
-        inner, kept = session.at.inner, header.parameters
         sent = {**self._sent, **checked_parameters(parameters)} if parameters else self._sent.copy()
         number, self._next_request = self._next_request, self._next_request + 1
         if hooks is not None:
-            session.require_running()
-            offered = await session.offer("prompt.tools", tools, key=str(number)) if tools else ()
-            tools = () if offered is SUPPRESS else offered
-        some: dict[str, Any] = {} if inner is None else {"step": inner.step}
+            tools = await self._offered_tools(tools, number)
+        in_text: tuple[Range, ...] = ()
         if header.tool_format == "text" and tools:
-            some["tools_in_text"] = session.messages.tool_ranges(tools)
-            thread, tools = self._tools_in_text.thread(thread, tools, some["tools_in_text"]), ()
+            in_text = session.messages.tool_ranges(tools)
+            thread, tools = self._tools_in_text.thread(thread, tools, in_text), ()
         request = Request(header.model, thread.messages, tools, sent, number, 0, header.record_parameters)
         if hooks is not None:
-            request = await self._offered(request)
-            thread = session.messages.sent(thread, request)
-            if thread.messages is not request.messages:  # messages from hooks have ids now
-                request = replace(request, messages=thread.messages)
+            request, thread = await self._offered(request, thread)
+        recorded = header.parameters
         if parameters or hooks is not None:
             session.run.recorder.redactor.add_parameters(request.parameters, header.record_parameters)
-            kept = request.recorded_parameters
-        asked = made(
-            LlmRequested,
-            request=number,
-            model=request.model,
-            messages=thread.ranges,
-            tools=session.messages.tool_ranges(request.tools),
-            parameters=kept,
-            purpose=purpose or ("think" if inner is None else inner.purpose),
-            **some,
-        )
+            recorded = request.recorded_parameters
+        event = self._requested(request, thread, purpose, parameters=recorded, tools_in_text=in_text)
         if hooks is None:
-            return await self._attempts(request, asked)
+            return await self._attempts(request, event)
         try:
-            return await self._passed(await self._attempts(request, asked))
+            return await self._passed(await self._attempts(request, event))
         except ModelError as error:
             await session.fail("llm-failure", describe(error), attempt=header.max_retries + 1 if error.retryable else 1)
             raise
+
+    def _requested(self, request: Request, thread: Thread, purpose: str | None, **fields: Any) -> LlmRequested:  # noqa: ANN401
+        """Return the event of a request; `fields` are further fields of it."""
+        inner = self._session.at.inner
+        return made(
+            LlmRequested,
+            request=request.number,
+            model=request.model,
+            messages=thread.ranges,
+            tools=self._session.messages.tool_ranges(request.tools),
+            purpose=purpose or ("think" if inner is None else inner.purpose),
+            step=None if inner is None else inner.step,
+            **fields,
+        )
 
     async def _attempts(self, request: Request, asked: LlmRequested) -> LlmResponded:
         """Ask the model, with retries, then each fallback, until one answers."""
@@ -141,15 +143,23 @@ class ModelDoor:
 
         return ToolsInText(self._session.messages)
 
-    async def _offered(self, request: Request) -> Request:
-        """Return the request as the hooks changed it."""
+    async def _offered_tools(self, tools: tuple[ToolSpec, ...], number: int) -> tuple[ToolSpec, ...]:
+        """Return the tools of a request as the hooks changed them."""
+        self._session.require_running()
+        offered = await self._session.offer("prompt.tools", tools, key=str(number)) if tools else ()
+        return () if offered is SUPPRESS else offered
+
+    async def _offered(self, request: Request, thread: Thread) -> tuple[Request, Thread]:
+        """Return the request as the hooks changed it, with the thread that it sends."""
         session = self._session
         offered = await session.offer("llm.request", request, key=str(request.number))
         if offered is SUPPRESS:
             session.terminate("hook_stop", source="hook:llm.request", because="a hook removed the request to the model")
             session.require_running()
-        checked: Request = offered
-        return checked
+        thread = session.messages.sent(thread, offered)
+        if thread.messages is not offered.messages:  # messages from hooks have ids now
+            offered = replace(offered, messages=thread.messages)
+        return offered, thread
 
     async def _passed(self, response: LlmResponded) -> LlmResponded:
         """Return the answer as the hooks changed it, after the recording of the original."""
@@ -183,42 +193,21 @@ class ModelDoor:
         return sent, asked.model_copy(update=update) if update else asked
 
     async def _attempt(self, request: Request, asked: LlmRequested, attempt: int) -> LlmResponded:
-        session, number = self._session, asked.request
+        """Send the request once; record it before it is sent, and its end, whatever happens."""
+        session, clock = self._session, self._session.run.recorder.clock
         if attempt or session.gate.guards:
             request, asked = await self._admitted(replace(request, attempt=attempt), asked)
-        clock, name = session.run.recorder.clock, f"{number}.{attempt}"
-        started = clock.now_us()
+        name = f"{asked.request}.{attempt}"
         heard: list[int] = []
         completion: Completion | None = None
+        started = clock.now_us()
 
-        def failed(failure: BaseException, *, refused: bool = False, stack: str | None = None) -> LlmFailed:
-            is_error = isinstance(failure, Exception)
-            usage, cost_usd = (Usage(), 0.0) if refused else _spent(failure, completion, session.header.prices)
-            return LlmFailed(
-                request=number,
-                attempt=attempt,
-                error=ErrorInfo(type=type(failure).__name__, message=describe(failure)) if is_error else _CANCELLED,
-                retryable=getattr(failure, "retryable", False),
-                cancelled=None if is_error else True,
-                latency_ms=(clock.now_us() - started) / 1000,
-                retry_after_s=getattr(failure, "retry_after_s", None),
-                usage=usage,
-                cost_usd=cost_usd,
-                stack=stack if is_error else None,
-            )
-
-        def leave() -> None:
-            event = failed(CancelledError())
+        def left() -> None:
+            event = self._failed(asked, CancelledError(), started, _spent(None, completion, session.header.prices))
             session.emit_left(event)
-            tell(session, event, "response", request=number, attempt=attempt)
+            tell(session, event, "response", request=asked.request, attempt=attempt)
 
-        try:
-            session.emit_start(asked, "request", name, leave)
-        except BaseException:  # the request is not sent
-            with session.run.in_flight.lock:
-                session.run.in_flight.open.pop((session.owner, "request", name), None)
-            withdraw(session, request)
-            raise
+        self._begin(request, asked, name, left)
         started = clock.now_us()
         event: LlmResponded | LlmFailed
         try:
@@ -226,13 +215,13 @@ class ModelDoor:
                 completion = await self._answer(request, asked, heard)
             if session.gate.guards:
                 await in_time(session)
-            event = response = self.as_recorded(completion, number, attempt, [started, *heard, clock.now_us()])
+            event = response = self.as_recorded(completion, asked.request, attempt, [started, *heard, clock.now_us()])
         except BaseException as error:
             failure = within_limits(_as_model_error(error))
-            redactor = session.run.recorder.redactor
-            redact_error(failure, redactor, of_provider=True)
-            stack = redactor.redact_error(stack_of(error) or "") or None
-            event = failed(failure, refused=not heard and _is_refusal(error), stack=stack)
+            redact_error(failure, session.run.recorder.redactor, of_provider=True)
+            is_free = not heard and _is_refusal(error)
+            spent = (Usage(), 0.0) if is_free else _spent(failure, completion, session.header.prices)
+            event = self._failed(asked, failure, started, spent, stack_of(error))
             if failure is error:
                 raise
             raise failure from error
@@ -240,7 +229,36 @@ class ModelDoor:
             return response
         finally:
             if session.emit_end("request", name, (event, session.at.iteration)) and session.gate.guards:
-                tell(session, event, "response", request=number, attempt=attempt)
+                tell(session, event, "response", request=asked.request, attempt=attempt)
+
+    def _begin(self, request: Request, asked: LlmRequested, name: str, left: Callable[[], None]) -> None:
+        """Record the start of an attempt; if that fails, the request is not sent."""
+        session = self._session
+        try:
+            session.emit_start(asked, "request", name, left)
+        except BaseException:
+            with session.run.in_flight.lock:
+                session.run.in_flight.open.pop((session.owner, "request", name), None)
+            withdraw(session, request)
+            raise
+
+    def _failed(
+        self, asked: LlmRequested, failure: BaseException, started_us: int, spent: Spent, stack: str | None = None
+    ) -> LlmFailed:
+        """Return the event of an attempt that failed or was cancelled."""
+        recorder, is_error = self._session.run.recorder, isinstance(failure, Exception)
+        return LlmFailed(
+            request=asked.request,
+            attempt=asked.attempt,
+            error=ErrorInfo(type=type(failure).__name__, message=describe(failure)) if is_error else _CANCELLED,
+            retryable=getattr(failure, "retryable", False),
+            cancelled=None if is_error else True,
+            latency_ms=(recorder.clock.now_us() - started_us) / 1000,
+            retry_after_s=getattr(failure, "retry_after_s", None),
+            usage=spent[0],
+            cost_usd=spent[1],
+            stack=recorder.redactor.redact_error(stack) if is_error and stack else None,
+        )
 
     def _answer(self, request: Request, asked: LlmRequested, heard: list[int]) -> Awaitable[Completion]:
         """Ask the adapter, for a stream where there is a listener; `heard` gets the time of the first piece."""
@@ -338,10 +356,8 @@ def _is_refusal(error: BaseException) -> bool:
     return isinstance(error, (RateLimitError, ModelRequestError, UsageError, ReplayError))
 
 
-def _spent(
-    failure: BaseException, answer: Completion | None, prices: Prices | None
-) -> tuple[Usage | None, float | None]:
-    """Return the usage and cost of a failed attempt, from its late answer or its error; None if unknown."""
+def _spent(failure: BaseException | None, answer: Completion | None, prices: Prices | None) -> Spent:
+    """Return what a failed attempt has spent, by an answer that came too late or by its error."""
     said = failure if answer is None else answer
     free = prices is not None and not (prices.input_usd or prices.output_usd)
     usage, cost_usd = getattr(said, "usage", None), getattr(said, "cost_usd", 0.0 if free else None)

@@ -22,7 +22,7 @@ from playhead.errors import UsageError, problems
 from playhead.kernel.describe import shortened
 from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.loop import collect_spending, run_kernel
-from playhead.kernel.place import Conclusion, Pass
+from playhead.kernel.progress import Conclusion, Pass
 from playhead.kernel.react import REACT
 from playhead.kernel.repair.lenient_json import json_blocks
 from playhead.kernel.schemas import Schema, choices, options
@@ -35,8 +35,9 @@ from playhead.trace.types import ImagePart, TextPart, text_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from playhead.kernel.loop import Kernel
     from playhead.kernel.phases import GivenUpError
-    from playhead.kernel.session import Kernel, Session
+    from playhead.kernel.session import Session
     from playhead.kernel.state import Step
     from playhead.kernel.strategies.base import Strategy
     from playhead.trace.events import LlmResponded

@@ -133,12 +133,7 @@ def came_late(said: Said, phase: PhaseName, timing: Timing, session: Session) ->
     ended = session.termination
     why = f"the run has ended by {ended.reason if ended else 'something else'}, which stands"
     error = f"it returned {type(said.answer).__name__}, but {why}"
-    session.emit(HookFailed(hook=said.hook, where=f"{timing} {phase}", error=error, **of_policy(said.policy)))
-
-
-def of_policy(policy: str | None) -> dict[str, Any]:
-    """Return the event's field `policy`, if there is one."""
-    return {} if policy is None else {"policy": policy}
+    session.emit(HookFailed(hook=said.hook, where=f"{timing} {phase}", error=error, policy=said.policy))
 
 
 def record_steering(
@@ -146,7 +141,7 @@ def record_steering(
 ) -> None:
     """Record that a phase hook steers the run; `changes` are an error hook's changes to the state."""
     answer = said.answer
-    fields = of_policy(said.policy) | ({} if changes is None else {"changes": changes})
+    fields: dict[str, Any] = {"policy": said.policy, "changes": changes}
     reason, action = getattr(answer, "reason", ""), type(answer).__name__.lower()
     match answer:
         case Stop() | Terminate():

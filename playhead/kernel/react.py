@@ -9,17 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from playhead.kernel.hooks import SUPPRESS
+from playhead.kernel.loop import Kernel
 from playhead.kernel.messages import call_details
 from playhead.kernel.meta_tools import ends_run, is_meta, visible_tools
 from playhead.kernel.model_port import TEXT_CALL
 from playhead.kernel.rationale import read_rationales, strip_rationales
 from playhead.kernel.repair.lenient_json import read_call
 from playhead.kernel.repair.repair import NUDGE
-from playhead.kernel.session import Kernel
 from playhead.kernel.state import KernelState, PlannedCall, Step, transition
 from playhead.trace.events import RationaleMissing, Thought
 from playhead.trace.format import incomplete
@@ -38,7 +37,6 @@ _THINKING: Final = re.compile(r"\s*<(think|thinking)>.*?</\1>", re.DOTALL)
 """A model's thinking before its reply, if its server leaves it in the text."""
 EMPTY_REPLY: Final = "Your last reply was empty. Call a tool, or reply with the answer."
 FAILED_CALLS: Final = "failed_calls_in_text"
-NOTHING_TOLD: Final[Mapping[str, tuple[str, bool]]] = MappingProxyType({})
 MAX_FAILED_CALLS: Final = 2
 """The number of replies in a run that resemble a call, cannot run, and are sent back; the next one is the answer."""
 _FINAL_ANSWER: Final = re.compile(
@@ -178,12 +176,13 @@ async def act(state: KernelState, session: Session) -> KernelState:
 
 
 async def observe(
-    state: KernelState, session: Session, told: Mapping[str, tuple[str, bool]] = NOTHING_TOLD
+    state: KernelState, session: Session, told: Mapping[str, tuple[str, bool]] | None = None
 ) -> KernelState:
     """Add the results to the thread, in the order of their calls.
 
     `told` has, by call id, the text that replaces a result, and whether it is a success.
     """
+    told = told or {}
     turn, messages, steps = list(zip(state.pending, state.completed, strict=True)), [], []
     if len(turn) > 1:
         turn.sort(key=lambda pair: pair[0].position)

@@ -2,7 +2,7 @@
 
 Everything a strategy learns comes through the ports, and the ports record it. So a replay is this same session with other
 things behind its ports. The interfaces of hooks, killswitches, tools and worlds are here too, because each of them is given a
-session; `playhead.kernel.opening` builds one.
+session; `playhead.kernel.session_setup` builds one.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from playhead.diagnose.spending import Spent
 from playhead.kernel.copies import Copies
 from playhead.kernel.emission import Emission, Records
 from playhead.kernel.lifecycle.termination import Ending, Termination
-from playhead.kernel.place import Conclusion, Place
-from playhead.kernel.state import KernelState
+from playhead.kernel.progress import Conclusion, Progress
 from playhead.trace.base import made
 from playhead.trace.events import FactRecorded, KernelStateSnapshot, KillswitchFired, ToolCallLate
 from playhead.trace.owners import owner_inside
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from playhead.kernel.models.base import Model
     from playhead.kernel.outcome import Outcome
     from playhead.kernel.ports import ModelPort, ThreadPort, ToolPort
-    from playhead.kernel.state import PlannedCall, Status
+    from playhead.kernel.state import KernelState, PlannedCall
     from playhead.spans.current import CurrentSpans, Operation
     from playhead.trace.events import BudgetReserved, ErrorInfo, EventBase, LlmRequested
     from playhead.trace.header import AgentHeader, HookInfo
@@ -58,7 +57,7 @@ class Session(Emission):
     """The agent that is charged: this session, or for a tool's body the session that called the tool."""
     model: ModelPort
     tools: ToolPort
-    facts: FactDoor
+    facts: FactPort
     messages: ThreadPort
     """The record of the thread."""
 
@@ -78,7 +77,7 @@ class Session(Emission):
         self.owner = owner
         self.parent = parent
         self.agent = self if payer is None else payer
-        self.at = Place(header.strategy)
+        self.at = Progress(header.strategy)
         """The progress of its loop."""
         self.gate = Gate(approver=run.approver if parent is None else parent.gate.approver)
         self.toolset = Toolset()
@@ -363,7 +362,7 @@ class World:
         await anyio.sleep(seconds)
 
 
-class FactDoor:
+class FactPort:
     """Records whatever steers the run and comes from neither model nor tool; replays serve the recorded answer."""
 
     def __init__(self, session: Session) -> None:
@@ -639,16 +638,3 @@ class ToolContext:
         elapsed_ms = (run.recorder.clock.now_us() - self.started_us) / 1000
         late = made(ToolCallLate, call_id=self.call_id, tool=self.tool, ok=ok, duration_ms=elapsed_ms)
         run.recorder.emit(late, self.owner, self.iteration)
-
-
-Phase = Callable[[KernelState, "Session"], Awaitable[KernelState]]
-"""One think, act or observe step: takes a state and a session, returns the next state."""
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """The phases of a loop; replace one to get another kernel."""
-
-    name: str
-    phases: Mapping[Status, Phase]
-    """The phase of each status that is not final."""

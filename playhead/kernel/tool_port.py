@@ -34,7 +34,12 @@ _CUT_OFF: Final = Outcome(
 )
 
 
-class ToolDoor:
+def _arguments(call: ToolCall) -> JsonValue:
+    """Return the arguments of a call; the model's text for them if they are not a JSON object."""
+    return call.raw_arguments if call.arguments is None else call.arguments
+
+
+class RecordingToolPort:
     """Runs tool calls: one `tool-call-started` and exactly one `tool-call-completed` each, whatever happens."""
 
     def __init__(self, session: Session) -> None:
@@ -146,62 +151,71 @@ class ToolDoor:
         session, call = self._session, planned.call
         if session.gate.guards:
             await before_call(session, planned)
-        recorder = session.run.recorder
-        arguments = call.arguments if call.arguments is not None else call.raw_arguments
-        args_hash, fingerprint = recorder.identity_of(arguments)
-        given = args_hash if fingerprint is None else json_hash(arguments)
-        started = made(
-            ToolCallStarted,
-            call_id=call.id,
-            tool=call.name,
-            position=planned.position,
-            args=arguments,
-            args_hash=args_hash,
-            args_fingerprint=fingerprint,
-            rationale=planned.rationale,
-            source=planned.source,
-            request=planned.request,
-            step=planned.step or (session.at.inner.step if session.at.inner else None),
-            **({} if planned.strand is None else {"strand": planned.strand}),
-        )
+        args_hash, fingerprint = session.run.recorder.identity_of(_arguments(call))
+        given = args_hash if fingerprint is None else json_hash(_arguments(call))
         if call.id in self._ids:  # results are matched by id
             raise UsageError(f"the call id {call.id!r} of {session.owner} has been used already")
         self._ids.add(call.id)
-        started_us = recorder.clock.now_us()
-        outcome = _CUT_OFF
+        started = self._started(planned, args_hash, fingerprint)
+        clock, outcome = session.run.recorder.clock, _CUT_OFF
+        started_us = clock.now_us()
 
-        def completed(outcome: Outcome, *, left: bool = False) -> ToolCallCompleted:
-            return made(
-                ToolCallCompleted,
-                call_id=call.id,
-                tool=call.name,
-                position=planned.position,
-                ok=outcome.ok,
-                result=outcome.result,
-                error=outcome.error,
-                duration_ms=(recorder.clock.now_us() - started_us) / 1000,
-                cached=outcome.cached,
-                ended=outcome.ended,
-                abandoned=left or outcome.abandoned or call.id in session.toolset.abandoned,
-                rung=outcome.rung,
-                stack=outcome.stack,
-                understood=None if self._repairer is None else self._repairer.understood(call),
-            )
+        def left() -> None:
+            session.emit_left(self._completed(planned, outcome, clock.now_us() - started_us, is_left=True))
 
         try:
-            session.emit_start(started, "call", call.id, lambda: session.emit_left(completed(outcome, left=True)))
-            started_us = recorder.clock.now_us()
+            session.emit_start(started, "call", call.id, left)
+            started_us = clock.now_us()
             reached = skipped or await self._outcome(planned, args_hash, given, started_us)
             if skipped is None and session.gate.guards:
                 await in_time(session)
             outcome = reached
         finally:
-            event = self.ended[call.id] = completed(outcome)
+            event = self.ended[call.id] = self._completed(planned, outcome, clock.now_us() - started_us)
             if event.ended == "refused":
                 self.refused.add(call.id)
             if session.emit_end("call", call.id, (event, session.at.iteration)) and session.gate.guards:
                 tell(session, event, "result", call_id=call.id)
         return event
+
+    def _started(self, planned: PlannedCall, args_hash: str, fingerprint: str | None) -> ToolCallStarted:
+        inner = self._session.at.inner
+        return made(
+            ToolCallStarted,
+            call_id=planned.call.id,
+            tool=planned.call.name,
+            position=planned.position,
+            args=_arguments(planned.call),
+            args_hash=args_hash,
+            args_fingerprint=fingerprint,
+            rationale=planned.rationale,
+            source=planned.source,
+            request=planned.request,
+            step=planned.step or (inner.step if inner else None),
+            strand=planned.strand,
+        )
+
+    def _completed(
+        self, planned: PlannedCall, outcome: Outcome, took_us: int, *, is_left: bool = False
+    ) -> ToolCallCompleted:
+        """Return the event of a call's end; `is_left` if the code that waits for the call was abandoned."""
+        call = planned.call
+        return made(
+            ToolCallCompleted,
+            call_id=call.id,
+            tool=call.name,
+            position=planned.position,
+            ok=outcome.ok,
+            result=outcome.result,
+            error=outcome.error,
+            duration_ms=took_us / 1000,
+            cached=outcome.cached,
+            ended=outcome.ended,
+            abandoned=is_left or outcome.abandoned or call.id in self._tools.abandoned,
+            rung=outcome.rung,
+            stack=outcome.stack,
+            understood=None if self._repairer is None else self._repairer.understood(call),
+        )
 
     async def _outcome(self, planned: PlannedCall, args_hash: str, given: str, started_us: int) -> Outcome:
         """Return the outcome of a call; `given` is the hash of its arguments before redaction."""

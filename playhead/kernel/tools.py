@@ -6,7 +6,7 @@ import inspect
 import json
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
 import pydantic_core
@@ -111,7 +111,9 @@ class FunctionTool:
         if self._arguments.context_parameter is not None:
             kwargs[self._arguments.context_parameter] = context
         body = partial(self._begin, kwargs, context)
-        ended = await _run_body()(
+        from playhead.kernel.lifecycle.bodies import run_body  # noqa: PLC0415 - what only a run needs
+
+        ended = await run_body(
             body, is_async=self.is_async, timeout_s=limit_s, on_late=context.report_late, on_left=context.give_up
         )
         if ended is None:
@@ -131,13 +133,6 @@ class FunctionTool:
     def _refusal(self, found: str) -> str:
         known = ", ".join(self.spec.parameters.get("properties", {})) or "none"
         return scrub(f"the arguments do not fit {self.spec.name}: {found}. Parameters: {known}")
-
-
-@cache
-def _run_body() -> Any:  # noqa: ANN401 - with its own type, it would be imported with this module
-    from playhead.kernel.lifecycle.bodies import run_body  # noqa: PLC0415 - what only a run needs
-
-    return run_body
 
 
 class _NotBegunError(Exception):

@@ -6,9 +6,8 @@ import pytest
 
 from playhead.compose import Harness, Recover, Stop
 from playhead.errors import ModelRequestError, RecordingEndedError, TraceWriteError, UsageError
-from playhead.kernel.loop import run_kernel
+from playhead.kernel.loop import Kernel, run_kernel
 from playhead.kernel.react import act, observe, think
-from playhead.kernel.session import Kernel
 from playhead.kernel.state import KernelState, Thread, transition
 from playhead.testing import call, calls, error, text
 from tests.compose.hooked import contents, failures, fired, open_calls, run_with, save

@@ -16,8 +16,8 @@ from playhead.diagnose.debrief import TERMINATED_BY
 from playhead.diagnose.integrity import check_trace
 from playhead.errors import RecordingEndedError, StrategyError
 from playhead.kernel.lifecycle.termination import Termination
-from playhead.kernel.opening import open_session
 from playhead.kernel.session import RunContext, Session, World
+from playhead.kernel.session_setup import open_session
 from playhead.kernel.state import KernelState, transition
 from playhead.replay import reproduce
 from playhead.testing import ScriptedModel, TickingClock, call, calls, error, text

@@ -124,7 +124,7 @@ async def test_a_redactor_of_a_sub_agent_holds_in_the_parents_trace(tmp_path: Pa
 
 PACKAGE = Path(playhead.__file__).parent
 
-OWNERS = ("emission.py", "opening.py", "place.py", "session.py")
+OWNERS = ("emission.py", "session_setup.py", "progress.py", "session.py")
 """The files of a session, and the one that puts it together."""
 
 INTO_A_SESSION = re.compile(r"(.*\.)?_?(session|caller)(\..*)?|(at|gate|toolset|ending)")

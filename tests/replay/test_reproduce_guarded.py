@@ -200,7 +200,7 @@ async def test_an_agent_below_that_something_outside_ends_after_the_one_above_ha
     )
     turns = [call("below", task="Go."), text("never")]
     above = make_agent(tmp_path, turns, below, compose=[tool_limit("look", 1)])
-    # Whoever hears of it holds up the loop, until the watch has ended the agent below.
+    # Whoever hears of it holds up the loop, until the watchdog has ended the agent below.
     above.subscribe("killswitch-fired", lambda record: time.sleep(0.2) if record.event.switch == "tool_limit" else None)  # type: ignore[attr-defined]
     await above.run("Do it.", run_id="run")
     recording = load_recording(tmp_path / "run.jsonl")

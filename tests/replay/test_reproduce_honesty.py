@@ -12,7 +12,7 @@ from anyio.lowlevel import checkpoint
 from playhead import Agent, Context, Execution, load_recording, tool
 from playhead.errors import ModelUnavailableError, ReplayError
 from playhead.kernel.state import transition
-from playhead.kernel.tool_port import ToolDoor
+from playhead.kernel.tool_port import RecordingToolPort
 from playhead.replay import replay, reproduce
 from playhead.testing import ScriptedModel, Turn, call, calls, text
 from playhead.trace.events import UnknownEvent
@@ -101,18 +101,18 @@ async def test_calls_with_side_effects_have_an_order(tmp_path: Path, monkeypatch
     recording = await record(tmp_path, [turn, text("done")], write)
     assert (await reproduce(recording)).identical
 
-    async def backwards(self: ToolDoor, planned: Any) -> Any:
+    async def backwards(self: RecordingToolPort, planned: Any) -> Any:
         done = [await self.run(each) for each in reversed(planned)]
         return done[::-1]
 
-    async def together(self: ToolDoor, planned: Any) -> Any:
+    async def together(self: RecordingToolPort, planned: Any) -> Any:
         async with anyio.create_task_group() as group:
             for each in planned:
                 group.start_soon(self.run, each)
         return [self.ended[each.call.id] for each in planned]
 
     for wrong in (backwards, together):
-        monkeypatch.setattr(ToolDoor, "call_all", wrong)
+        monkeypatch.setattr(RecordingToolPort, "call_all", wrong)
         assert not (await reproduce(recording)).identical
 
 

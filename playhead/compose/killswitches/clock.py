@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from playhead.compose.durations import seconds
 from playhead.compose.killswitches.trigger import OnTrigger, Switch, checked_trigger, guard_block
 from playhead.kernel.guards import interrupt
-from playhead.kernel.lifecycle.watch import watch
+from playhead.kernel.lifecycle.timer_thread import deadlines
 from playhead.trace.events import LlmResponded, ToolCallCompleted
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from playhead.compose.durations import Duration
     from playhead.compose.harness import Block
     from playhead.kernel.hooks import Stop, Terminate
-    from playhead.kernel.lifecycle.watch import Task
+    from playhead.kernel.lifecycle.timer_thread import Task
     from playhead.kernel.session import Session
     from playhead.trace.events import EventBase
 
@@ -86,7 +86,7 @@ class Clocked(Switch):
     def start(self) -> None:
         """Check when the time has come, in the timer thread."""
         self.begin()
-        self._task = watch.after(self.limit_s, self._look)
+        self._task = deadlines.after(self.limit_s, self._look)
 
     def stop(self) -> None:
         """Look no more."""
@@ -103,7 +103,7 @@ class Clocked(Switch):
 
     def _look(self) -> None:
         if not self.look() and not self._stopped:  # one read: the clock may pass the limit before a second
-            self._task = watch.after(max(0.0, self.due - self.now()), self._look)
+            self._task = deadlines.after(max(0.0, self.due - self.now()), self._look)
 
 
 class _Watchdog(Clocked):

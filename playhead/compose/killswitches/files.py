@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 from playhead.compose.killswitches.trigger import OnTrigger, Switch, checked_trigger, guard_block
 from playhead.errors import UsageError
 from playhead.kernel.guards import interrupt
-from playhead.kernel.lifecycle.watch import file_watch
+from playhead.kernel.lifecycle.timer_thread import file_checks
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
     from playhead.compose.harness import Block
-    from playhead.kernel.lifecycle.watch import Task
+    from playhead.kernel.lifecycle.timer_thread import Task
 
 POLL_S: Final = 0.05
 """Seconds between two checks."""
@@ -51,7 +51,7 @@ class _KillFile(Switch):
 
     def start(self) -> None:
         if not self._fired():
-            self.polling = file_watch.after(POLL_S, self._fired, again=True)
+            self.polling = file_checks.after(POLL_S, self._fired, again=True)
 
     def stop(self) -> None:
         if self.polling is not None:

@@ -17,7 +17,7 @@ from playhead.errors import UsageError
 from playhead.kernel.guards import interrupt
 from playhead.kernel.hooks import Stop
 from playhead.kernel.lifecycle.termination import Termination
-from playhead.kernel.lifecycle.watch import file_watch
+from playhead.kernel.lifecycle.timer_thread import file_checks
 from playhead.trace.recorder import observer_timeout
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ def reachable(session: Session) -> Iterator[None]:
             plain = "".join(each if each.isprintable() else " " for each in why[:LONGEST_REASON])
             interrupt(session, KILL, Stop(plain, KILL, KILL))
 
-    polling = file_watch.after(KILL_POLL_S, look, again=True)
+    polling = file_checks.after(KILL_POLL_S, look, again=True)
     try:
         yield
     finally:

@@ -16,7 +16,7 @@ from playhead.kernel.guards import own_guards
 from playhead.kernel.lifecycle.bodies import LeavableTask, forget
 from playhead.kernel.lifecycle.termination import Termination
 from playhead.kernel.lifecycle.threads import running_loop
-from playhead.kernel.lifecycle.watch import watch
+from playhead.kernel.lifecycle.timer_thread import deadlines
 from playhead.kernel.session import GRACE_S
 from playhead.trace.events import HookFailed
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterator
 
-    from playhead.kernel.lifecycle.watch import Task
+    from playhead.kernel.lifecycle.timer_thread import Task
     from playhead.kernel.session import Session
     from playhead.trace.events import EventBase
     from playhead.trace.types import Content
@@ -81,7 +81,7 @@ class Supervisor:
         """Cancel what the agent awaits, and abandon its code after the grace period; from any thread."""
         if self._session.run.in_flight.has_processes(self._session.owner):
             grace_s = max(grace_s, ISOLATED_GRACE_S)
-        self._leaving.append(watch.after(grace_s, self.leave))
+        self._leaving.append(deadlines.after(grace_s, self.leave))
         self._in_loop(self._cancel)
 
     def _cancel(self) -> None:

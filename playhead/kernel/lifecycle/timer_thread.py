@@ -1,7 +1,6 @@
-"""The timer thread: one daemon thread of the process that runs actions at their time, whatever the event loops do.
+"""Timer threads: daemon threads that run actions at their time, even while an event loop is blocked.
 
-A deadline inside an event loop hangs with the loop. This thread needs only the interpreter: code that never releases the
-interpreter's lock stops it, too (`@tool(isolate=True)` and `playhead kill` are for that).
+Only code that never releases the interpreter's lock delays them; `@tool(isolate=True)` and `playhead kill` are for such code.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ Action = Callable[[], object]
 class Task:
     """A scheduled action."""
 
-    def __init__(self, watch: Watch, seconds: float, action: Action, every_s: float | None) -> None:
-        self._watch = watch
+    def __init__(self, thread: TimerThread, seconds: float, action: Action, every_s: float | None) -> None:
+        self._thread = thread
         self._every_s = every_s
         self._action: Action | None = action
-        self._next = watch.tasks.enter(seconds, 0, self._do)
+        self._next = thread.tasks.enter(seconds, 0, self._do)
 
     def call_off(self) -> None:
         """Cancel it; from any thread."""
         self._action = None
         with suppress(ValueError):  # it is running, or was scheduled in the parent of this process
-            self._watch.tasks.cancel(self._next)
+            self._thread.tasks.cancel(self._next)
 
     def _do(self) -> None:
         action = self._action
@@ -45,15 +44,15 @@ class Task:
                 if action is not None:
                     action()
         except BaseException:  # SystemExit too: this thread has all deadlines of the process
-            log.exception("a task of the watch failed")
+            log.exception("a scheduled action failed")
         if self._every_s is not None and self._action is not None:
-            self._next = self._watch.tasks.enter(self._every_s, 0, self._do)
+            self._next = self._thread.tasks.enter(self._every_s, 0, self._do)
 
 
-class Watch:
+class TimerThread:
     """A thread with tasks in the order of their time. A task that raises is logged; the others continue."""
 
-    def __init__(self, name: str = "playhead-watch") -> None:
+    def __init__(self, name: str) -> None:
         self._name = name
         self.begin_anew()
 
@@ -81,10 +80,10 @@ class Watch:
                 self._more.get(timeout=None if pause_s is None else min(pause_s, threading.TIMEOUT_MAX))
 
 
-watch: Final = Watch()
-"""For deadlines."""
-file_watch: Final = Watch("playhead-files")
-"""For file access: a network folder that hangs must not delay deadlines."""
+deadlines: Final = TimerThread("playhead-deadlines")
+"""Ends runs and abandons code at their deadlines."""
+file_checks: Final = TimerThread("playhead-files")
+"""Looks for files; apart, because a network folder that hangs must not delay deadlines."""
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=watch.begin_anew)
-    os.register_at_fork(after_in_child=file_watch.begin_anew)
+    os.register_at_fork(after_in_child=deadlines.begin_anew)
+    os.register_at_fork(after_in_child=file_checks.begin_anew)

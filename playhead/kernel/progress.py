@@ -58,7 +58,7 @@ class Pass:
 
 
 @dataclass
-class Place:
+class Progress:
     """The progress of one agent's loop."""
 
     strategy: str

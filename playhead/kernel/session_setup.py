@@ -1,4 +1,4 @@
-"""Builds sessions: for an agent, and for the body of a tool."""
+"""Sets up sessions: for an agent, and for the body of a tool."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from playhead.kernel.guards import Composition
 from playhead.kernel.messages import ThreadRecord
-from playhead.kernel.model_port import ModelDoor
-from playhead.kernel.session import FactDoor, Session, Toolset
+from playhead.kernel.model_port import RecordingModelPort
+from playhead.kernel.session import FactPort, Session, Toolset
 from playhead.kernel.strategies.base import tools_of
-from playhead.kernel.tool_port import ToolDoor
+from playhead.kernel.tool_port import RecordingToolPort
 
 if TYPE_CHECKING:
     from playhead.kernel.approval import Approver
@@ -59,8 +59,8 @@ def _add_ports(session: Session, model: Model, composed: Composition) -> None:
     world, owner = session.run.world, session.owner
     session.gate.guards = world.guards_for(session, composed.guards)
     session.messages = ThreadRecord(session)
-    session.model = ModelDoor(
+    session.model = RecordingModelPort(
         session, world.model_for(owner, model), world.fallbacks_for(owner, session.header.fallbacks, composed.fallbacks)
     )
-    session.tools = ToolDoor(session)
-    session.facts = FactDoor(session)
+    session.tools = RecordingToolPort(session)
+    session.facts = FactPort(session)
