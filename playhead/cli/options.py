@@ -315,7 +315,7 @@ _FILTERS: Final[dict[str, tuple[str, str, dict[str, Any]]]] = {
     ),
     "since": ("since_us", "Runs that began since: `2h` ago, or 2026-11-22T09:00.", {"metavar": "WHEN", "type": moment}),
     "agent": ("agent", "Runs of the agent of this name.", {"metavar": "NAME"}),
-    "model": ("model", "Runs of an agent with this model, with or without its provider.", {"metavar": "NAME"}),
+    "model": ("model", "Runs in which this model is asked, with or without its provider.", {"metavar": "NAME"}),
     "tag": (
         "tags",
         "Runs with this tag or metadata (`user_id=ann`). Repeatable: all of them.",

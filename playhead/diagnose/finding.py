@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from playhead.trace.store import TraceStore
 
 Sort = Literal["started", "cost", "time", "tokens"]
-_CALL: Final = b'"kind":"tool-call-started"'
+_KINDS: Final = (b'"kind":"tool-call-started"', b'"kind":"llm-requested"')
+"""What a run can be found by besides its first line."""
 _ENVELOPE: Final = 80
 """Bytes of a line that have its kind."""
 _LARGE: Final = b'{"$type":"blob"'
@@ -49,7 +50,7 @@ class Query:
     agent: str | None = None
     """The agent's name."""
     model: str | None = None
-    """The requested model, with or without its provider."""
+    """A model that the run was to ask, or that it, a sub-agent or a recorded program asked; with or without its provider."""
     tags: Collection[str] = ()
     """All of these: a tag, or `name=value` of the metadata, `session_id` and `user_id` among it."""
     tool: str | None = None
@@ -65,7 +66,7 @@ class Query:
 
     @property
     def header(self) -> frozenset[str]:
-        """Return the facts that the first line must have."""
+        """Return the facts that the run must have."""
         names = [("agent", self.agent), ("model", self.model), *(("tag", each) for each in self.tags)]
         return frozenset(f"{kind}={name}" for kind, name in names if name is not None)
 
@@ -138,21 +139,21 @@ def _read(runs: Iterable[RunSummary], query: Query) -> Iterator[RunSummary]:
 def _has_facts(path: Path, query: Query) -> bool:
     if not query.header and not query.call:
         return True
-    header, *calls = facts_of(path) or [frozenset()]
-    return query.header <= header and (not query.call or any(query.call <= call for call in calls))
+    header, *lines = facts_of(path) or [frozenset()]
+    return query.header <= header.union(*lines) and (not query.call or any(query.call <= each for each in lines))
 
 
 def facts_of(path: Path) -> list[frozenset[str]]:
-    """Return what a run can be found by, each as `kind=name`: of its first line, then of each tool call.
+    """Return what a run can be found by, each as `kind=name`: of its first line, then of each tool call and request.
 
     Without anything for a line or a large value that cannot be read; never raises because of the file's content.
     """
     facts = []
     for number, line in enumerate(_lines(path)):
-        if number == 0 or _CALL in line[:_ENVELOPE]:
+        if number == 0 or any(kind in line[:_ENVELOPE] for kind in _KINDS):
             try:
                 data = BlobFolder(path).resolve(json.loads(line)["data"])
-                facts.append(frozenset(_of_call(data) if number else _of_header(data)))
+                facts.append(frozenset(_of_line(data) if number else _of_header(data)))
             except (TraceError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
                 facts.append(frozenset())
     return facts
@@ -160,16 +161,19 @@ def facts_of(path: Path) -> list[frozenset[str]]:
 
 def _of_header(data: dict[str, Any]) -> Iterator[str]:
     agent, telemetry = data["agent"], data.get("telemetry") or {}
-    model = str(agent.get("model"))
-    yield from (f"agent={agent.get('name')}", f"model={model}", f"model={model.partition('/')[2] or model}")
+    yield from (f"agent={agent.get('name')}", *_of_model(str(agent.get("model"))))
     yield from (f"tag={each}" for each in telemetry.get("tags", ()))
     named = {name: telemetry.get(name) for name in ("session_id", "user_id")} | telemetry.get("metadata", {})
     named["group"] = data.get("replay_group")
     yield from (f"tag={name}={text}" for name, value in named.items() for text in _texts(value))
 
 
-def _of_call(data: dict[str, Any]) -> Iterator[str]:
-    yield f"tool={data['tool']}"
+def _of_model(name: str) -> tuple[str, str]:
+    return f"model={name}", f"model={name.partition('/')[2] or name}"
+
+
+def _of_line(data: dict[str, Any]) -> Iterator[str]:
+    yield from _of_model(str(data["model"])) if "model" in data else [f"tool={data['tool']}"]
     args = data.get("args")
     if isinstance(args, dict):
         yield from (f"arg={name}={text}" for name, value in args.items() for text in _texts(value))

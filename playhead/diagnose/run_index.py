@@ -28,7 +28,7 @@ Glance = tuple[RunSummary, bytes | None]
 _Row = tuple[str, str, str, bytes, bytes]
 """The file's name, its stamp, the figures as JSON, the hashes, and the checksum."""
 NAME: Final = ".index.sqlite"
-VERSION: Final = 2
+VERSION: Final = 3
 """Raise it when rows change their meaning; an index of another version is made again."""
 _FIGURES: Final = (
     *("started_us", "status", "terminated_by", "duration_ms", "total_tokens", "usage_unknown"),

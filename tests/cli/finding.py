@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from playhead.testing import TickingClock
-from playhead.trace.events import RunCompleted, RunStarted, ToolCallStarted
+from playhead.trace.events import LlmRequested, RunCompleted, RunStarted, ToolCallStarted
 from playhead.trace.header import AgentHeader, TelemetryContext
 from playhead.trace.recorder import Recorder
 from playhead.trace.types import Usage
@@ -25,6 +25,7 @@ def write_run(
     ended: str = "end_turn",
     status: str = "done",
     cost: float | None = 0.01,
+    asked: str | None = None,
     minute: int = 0,
     tags: TelemetryContext | None = None,
 ) -> Path:
@@ -34,6 +35,8 @@ def write_run(
     recorder = Recorder(clock, TraceWriter(path, clock.now_us))
     header = AgentHeader(name=agent, model=model)
     recorder.emit(RunStarted(format="2.0", run_id=run_id, agent=header, task=task, telemetry=tags), "root")
+    if asked is not None:  # by a sub-agent, or by a recorded program, whose header names no model
+        recorder.emit(LlmRequested(request=0, model=asked, messages=()), "root/helper@0.0", 0)
     for number, (tool, args) in enumerate(calls):
         started = ToolCallStarted(call_id=str(number), tool=tool, position=number, args=args, args_hash="x")
         recorder.emit(started, "root/helper@0.0" if number else "root", 0)
@@ -49,7 +52,15 @@ def write_runs(folder: Path) -> None:
     ann = TelemetryContext(tags=("beta",), user_id="ann", metadata={"team": "billing", "tries": 2})
     write_run(folder, "paid", ("send_mail", {"amount": 420, "to": "Ann"}), tags=ann)
     write_run(folder, "later", ("look", {}), ("send_mail", {"amount": 420.0, "to": "Bo"}), minute=1, cost=0.5)
-    write_run(folder, "split", ("send_mail", {"amount": 7}), ("refund", {"amount": 420}), minute=2, cost=None)
+    write_run(
+        folder,
+        "split",
+        ("send_mail", {"amount": 7}),
+        ("refund", {"amount": 420}),
+        minute=2,
+        cost=None,
+        asked="groq/large",
+    )
     write_run(folder, "late", minute=3, ended="timeout_after", agent="guide", task='She said "später"\n')
     write_run(folder, "broken", minute=4, ended="llm_error", status="failed", model="ollama/qwen3:8b", cost=2.0)
     write_run(folder, "listed", ("send_mail", {"to": ["Ann", "Bo"], "amount": "420"}), minute=5, task="x" * 300_000)
@@ -73,6 +84,8 @@ QUESTIONS = {
     "--agent guide": "late",
     "--model qwen3:8b": "broken",
     "--model openai/small --last 2": "dead listed",
+    "--model large": "split",
+    "--model groq/large --tool refund": "split",
     "--tag beta": "paid",
     "--tag team=billing --tag user_id=ann --tag tries=2": "paid",
     "--tag beta --tag user_id=bo": "",
