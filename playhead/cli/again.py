@@ -355,7 +355,7 @@ def backtest(
         tell(run.model_dump(mode="json"), shown, as_json=as_json, width=PROSE_WIDTH)
     shown = Document((Section("", tuple(_summary_rows(summary))),))
     tell(summary.model_dump(mode="json"), shown, as_json=as_json, width=PROSE_WIDTH)
-    if reading.failed or "damaged" in reading.states:
+    if reading.failed or {"damaged", "erased"} & reading.states:
         return exits.UNREADABLE
     return exits.OK if summary.unknown < summary.runs else exits.INCONCLUSIVE
 

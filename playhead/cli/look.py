@@ -115,7 +115,7 @@ def debrief(*, runs: tuple[str, ...], markdown: bool, trace_dir: Path | None, as
 
     Exit codes:
       0  all is well
-      1  the file is damaged; what can be read of it is shown all the same
+      1  a file is damaged, or was erased in part; what is left of it is shown all the same
       2  the command line is wrong
       3  there is no such run, or its file cannot be read
     """
@@ -134,7 +134,7 @@ def debrief(*, runs: tuple[str, ...], markdown: bool, trace_dir: Path | None, as
             click.echo(debrief_document(made).markdown())
         else:
             tell(made.model_dump(mode="json"), debrief_document(made), as_json=as_json, width=PROSE_WIDTH)
-    return exits.FAILED if "damaged" in states else exits.OK
+    return exits.FAILED if {"damaged", "erased"} & states else exits.OK
 
 
 @options.command("stats")
@@ -152,7 +152,7 @@ def stats(*, runs: tuple[str, ...], trace_dir: Path | None, as_json: bool) -> in
 
     Exit codes:
       0  all is well
-      1  a file is damaged; what can be read of it is counted all the same
+      1  a file is damaged, or was erased in part; what is left of it is counted all the same
       2  the command line is wrong
       3  a run cannot be read; the others are counted
     """
@@ -164,7 +164,7 @@ def stats(*, runs: tuple[str, ...], trace_dir: Path | None, as_json: bool) -> in
     tell(statistics.model_dump(mode="json"), statistics_document(statistics), as_json=as_json, width=PROSE_WIDTH)
     if reading.failed and runs:
         return exits.UNREADABLE
-    return exits.FAILED if "damaged" in reading.states else exits.OK
+    return exits.FAILED if {"damaged", "erased"} & reading.states else exits.OK
 
 
 # --- check ------------------------------------------------------------------------------------------------------------

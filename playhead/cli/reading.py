@@ -145,6 +145,5 @@ def option_of(trace_dir: Path | None) -> str:
 def noted(recording: Recording) -> Recording:
     """Return the recording; says on stderr when its file is not whole."""
     if recording.status != "closed":
-        kinds = {problem.kind for problem in recording.problems}
-        note(f"{recording.path.name} {STATES['erased' if kinds == {'erased'} else recording.status]}")
+        note(f"{recording.path.name} {STATES[recording.status]}")
     return recording

@@ -47,7 +47,7 @@ def report(*, runs: tuple[str, ...], against: str | None, output: Path, trace_di
 
     Exit codes:
       0  all is well
-      1  a file is damaged; what can be read of it is shown all the same
+      1  a file is damaged, or was erased in part; what is left of it is shown all the same
       2  the command line is wrong
       3  there is no such run, or its file cannot be read
     """
@@ -72,7 +72,11 @@ def _timeline(path: Path, store: TraceStore, against: str | None) -> tuple[str, 
     paths = [path, *([] if against is None else [store.resolve(against)])]
     recordings = [noted(read_recording(each)) for each in paths]
     page = render_report(*recordings) if against is None else render_pair(*recordings)
-    return page, [each.run_id for each in recordings], "damaged" in {each.status for each in recordings}
+    return (
+        page,
+        [each.run_id for each in recordings],
+        not {"damaged", "erased"}.isdisjoint(each.status for each in recordings),
+    )
 
 
 def _table(paths: list[Path]) -> tuple[str, list[str], bool]:

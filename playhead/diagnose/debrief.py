@@ -16,7 +16,7 @@ from playhead.diagnose.debrief_findings import findings_of
 from playhead.diagnose.debrief_rules import flags_of
 from playhead.diagnose.debrief_story import entries_of, errors_of, path_of, reason_of
 from playhead.diagnose.numbers import MOST
-from playhead.diagnose.parts import LONG, content_text, cost_text, counted, short, shown, spent, total_text
+from playhead.diagnose.parts import HARMS, LONG, content_text, cost_text, counted, short, shown, spent, total_text
 from playhead.diagnose.spending import spent_by
 from playhead.diagnose.unmade import unmade_calls
 from playhead.trace import events as e
@@ -172,7 +172,7 @@ def _caveats(run: RunFacts) -> Iterator[str]:
     if end is None:
         yield "this run has no end in the file: it is still going on, or was killed; nothing here is final"
     if recording.problems:
-        what = f"the file is {recording.status} ({short(str(recording.problems[0]), 160)})"
+        what = f"the file is {HARMS[recording.status]} ({short(str(recording.problems[0]), 160)})"
         yield f"{what}; what is missing is not accounted for"
     if end is not None and end.lost_events:
         yield f"{end.lost_events} events could not be written and are missing"

@@ -11,7 +11,7 @@ from playhead.diagnose.parts import Part, Placed, Spending, Text
 
 Outcome = Literal["success", "partial", "failed", "unknown"]
 Severity = Literal["high", "warning", "info"]
-RecordingState = Literal["closed", "open", "truncated", "damaged"]
+RecordingState = Literal["closed", "open", "truncated", "erased", "damaged"]
 SectionName = Literal[
     "strategy", "plan", "thoughts", "answers", "reviews", "reasons", "assumptions", "alternatives", "curator", "approvals",
     "steering", "models", "repaired",

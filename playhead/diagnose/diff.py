@@ -16,7 +16,7 @@ from playhead.diagnose.diff_events import first_divergence
 from playhead.diagnose.diff_inputs import input_changes
 from playhead.diagnose.diff_types import OutputDiff, RunDiff, RunFigures
 from playhead.diagnose.diff_values import same
-from playhead.diagnose.parts import counted, spent
+from playhead.diagnose.parts import HARMS, counted, spent
 from playhead.diagnose.spending import spent_by
 from playhead.trace.events import StrategySwitched
 
@@ -125,8 +125,8 @@ def _remarks(
     original: Recording, replay: Recording, not_compared: list[str], not_entered: tuple[set[str], set[str]]
 ) -> Iterator[str]:
     for name, recording in (("original", original), ("replay", replay)):
-        if recording.status == "damaged":
-            yield f"the {name} is damaged ({recording.problems[0]}); what is missing there may show as a difference"
+        if recording.status in ("damaged", "erased"):
+            yield f"the {name} is {HARMS[recording.status]} ({recording.problems[0]}); what is missing there may show as a difference"
         if recording.ending is None:
             cut = "truncated" if recording.status == "truncated" else "open"
             yield f"the {name} is {cut}: it ends at event {recording.records[-1].seq}, and what came after is not known"

@@ -186,7 +186,7 @@ class RunFigures(Spending):
     model: str
     """The model, as asked for."""
     recording: str
-    """`closed`, `open`, `truncated` or `damaged`."""
+    """`closed`, `open`, `truncated`, `erased` or `damaged`."""
     status: str | None = None
     """`done` or `failed`; None when the end is not recorded."""
     terminated_by: str | None = None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from playhead.diagnose.diff_values import common_length
 from playhead.diagnose.document import TIED, Document, Row, Section, omitted
-from playhead.diagnose.parts import UNKNOWN, cost_text, counted, dollars, pair_text
+from playhead.diagnose.parts import HARMS, UNKNOWN, cost_text, counted, dollars, pair_text
 from playhead.diagnose.summaries import arguments, duration_text, preview
 from playhead.diagnose.terminal import ELLIPSIS
 from playhead.trace.owners import own_name
@@ -40,7 +40,6 @@ _EDITS: Final = {
     "reordered": (">", "moved"),
     "arguments": ("~", "with other arguments"),
 }
-_STATES: Final = {"open": "has no recorded end", "truncated": "is cut off", "damaged": "is damaged"}
 
 
 def diff_document(diff: RunDiff) -> Document:
@@ -329,7 +328,11 @@ def judged(diff: RunDiff) -> tuple[str, str]:
         return "identical", "in answer, tool calls and iterations"
     if _is_cut(diff):
         states = (("original", diff.original.recording), ("replay", diff.replay.recording))
-        why = " and ".join(f"the {name} {_STATES[state]}" for name, state in states if state != "closed")
+        why = " and ".join(
+            f"the {name} {f'is {HARMS[state]}' if state in HARMS else 'has no recorded end'}"
+            for name, state in states
+            if state != "closed"
+        )
         differs = diff.first_divergence or diff.results or diff.inputs
         return "inconclusive", f"{why}; what is there {'differs' if differs else 'does not differ'}"
     if diff.replay.terminated_by == "replay_stopped":

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from playhead.trace.types import Content, Usage
     from playhead.trace.values import JsonValue
 
+HARMS: Final = {"damaged": "damaged", "truncated": "cut off", "erased": "erased in part"}
+"""States of a recording that does not hold all that was written, in words."""
 SHORT: Final = 300
 """The maximum length of a result, an error or an argument list, in characters."""
 LONG: Final = 1200

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 K = TypeVar("K")
 V = TypeVar("V")
-RecordingStatus = Literal["closed", "open", "truncated", "damaged"]
+RecordingStatus = Literal["closed", "open", "truncated", "erased", "damaged"]
 
 
 @dataclass(slots=True)
@@ -203,12 +203,10 @@ class Recording:
 
     @property
     def status(self) -> RecordingStatus:
-        """Whether the file is complete."""
+        """Whether the file is complete: `erased` if nothing is wrong but that content was erased on request."""
         kinds = {problem.kind for problem in self.problems}
-        if kinds - {"truncated"}:
-            return "damaged"
         if kinds:
-            return "truncated"
+            return "truncated" if kinds == {"truncated"} else "erased" if kinds == {"erased"} else "damaged"
         return "closed" if self.ending is not None else "open"
 
     def counts(self) -> dict[str, int]:

@@ -89,7 +89,7 @@ def _environment() -> Environment:
         raise MissingDependencyError("a report needs: pip install 'playhead[report]'") from None
     environment = Environment(autoescape=True, loader=FileSystemLoader(FOLDER), undefined=StrictUndefined)
     environment.filters.update(cost=parts.cost_text, time=parts.time_cell, pair=parts.pair_text, arguments=arguments)
-    environment.filters["output_kind"] = output_kind
+    environment.filters["output_kind"], environment.globals["harms"] = output_kind, parts.HARMS
     return environment
 
 

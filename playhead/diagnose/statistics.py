@@ -158,9 +158,9 @@ class StatisticsFold:
             yield "tools", f"{_of(unanswered, sum(each.calls for each in tools), 'call')} without an end in the file"
         if no_end := self.endings[NO_END]:
             yield "endings", f"{_of(no_end, self.counts['runs'], 'run')} without an end: still going on, or killed"
-        if broken := self.recordings["damaged"] + self.recordings["truncated"]:
+        if broken := sum(self.recordings[each] for each in ("damaged", "truncated", "erased")):
             files = _of(broken, self.counts["runs"], "file")
-            yield "everything", f"{files} damaged or truncated: what is missing is not counted"
+            yield "everything", f"{files} damaged, truncated or erased in part: what is missing is not counted"
         if self.counts["lost"]:
             yield "everything", f"{self.counts['lost']} events could not be written"
         if not self.counts["expected"] and tools:

@@ -125,7 +125,7 @@ class Statistics(Spending):
     run_ids: tuple[Text, ...]
     """Their ids: the first hundred."""
     recordings: dict[Text, int]
-    """Runs by the state of their file: `closed`, `open`, `truncated`, `damaged`."""
+    """Runs by the state of their file: `closed`, `open`, `truncated`, `erased`, `damaged`."""
     endings: dict[Text, int]
     """Runs by reason code; `(no end)` where the file has none."""
     duration_ms: float

@@ -59,7 +59,7 @@ def require_sound(recording: Recording) -> None:
         NotReplayableError: the file is damaged.
     """
     header, name = recording.header, recording.path.name
-    if recording.status == "damaged":
+    if recording.status in ("damaged", "erased"):
         first = next(problem for problem in recording.problems if problem.kind != "truncated")
         raise NotReplayableError(f"{name} is not what was written ({first}). See: playhead check {recording.path}")
     if header.replay_mode == "fork":

@@ -42,7 +42,7 @@ def test_the_other_commands_read_it_or_say_why_not(store: Path):
         ("list", 0, "answered"), ("show person", 1, "Mount Zed: [erased:"), ("debrief person", 1, "[erased:"),
         ("stats person", 1, "lookup"), ("diff other person", 4, "Tool calls  the same 1 call"),
         ("reproduce person", 3, "content of event 8 was erased"), ("replay person", 3, "content of event 8 was erased"),
-        ("export person --format otlp-json", 1, "[erased:"),
+        ("export person --format otlp-json", 1, "[erased:"), ("report person --against other", 1, "wrote"),
     ):  # fmt: skip
         result = playhead(*command.split())
         assert (command, result.exit_code, said in result.output) == (command, code, True)

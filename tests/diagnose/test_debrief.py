@@ -16,6 +16,7 @@ from playhead.diagnose import debrief_model as m
 from playhead.diagnose.debrief import TERMINATED_BY, build_debrief
 from playhead.diagnose.debrief_view import debrief_document
 from playhead.diagnose.numbers import MOST
+from playhead.diagnose.report_page import render_pair, render_report
 from playhead.testing import ScriptedModel, TickingClock, call, calls, text
 from playhead.trace import events as e
 from playhead.trace.reader import Problem
@@ -178,13 +179,18 @@ def test_a_run_without_an_end():
     assert debrief.metrics.duration_ms == (recording.records[13].ts - recording.records[0].ts) / 1000
 
 
-@pytest.mark.parametrize(("kind", "state"), [("truncated", "truncated"), ("chain", "damaged")])
-def test_a_damaged_file(kind: Any, state: str):
-    """What is wrong with the file is among the caveats, and among what to look at first is nothing else."""
+@pytest.mark.parametrize(
+    ("kind", "state", "words"),
+    [("truncated", "truncated", "cut off"), ("chain", "damaged", "damaged"), ("erased", "erased", "erased in part")],
+)
+def test_a_damaged_file(kind: Any, state: str, words: str):
+    """What is wrong with the file is among the caveats and heads its pages, and among what to look at first is nothing else."""
     recording = replace(sample("several-tools"), problems=(Problem(kind, 3, "what is wrong"),))
     debrief = build_debrief(recording)
     assert debrief.recording == state
-    assert any(f"the file is {state} (line 3: {kind}: what is wrong)" in caveat for caveat in debrief.caveats)
+    assert any(f"the file is {words} (line 3: {kind}: what is wrong)" in caveat for caveat in debrief.caveats)
+    for page in (render_report(recording), render_pair(sample("no-tools"), recording)):
+        assert page.count(f"<strong>{words.capitalize()}</strong>") == 1
     assert debrief.findings == ()
 
 

@@ -277,7 +277,7 @@ def test_check_says_how_many_lines_were_erased(path: Path):
     assert result.exit_code == 1
     assert result.stdout.startswith("erased: 9 events, 2 lines erased, the others are what was written\n")
     recording = read_recording(path)
-    assert (recording.status, recording.records[3].event.text) == ("damaged", "[erased] 3 ")  # type: ignore[attr-defined]
+    assert (recording.status, recording.records[3].event.text) == ("erased", "[erased] 3 ")  # type: ignore[attr-defined]
     assert recording.ending is not None
 
 
