@@ -72,11 +72,8 @@ def _timeline(path: Path, store: TraceStore, against: str | None) -> tuple[str, 
     paths = [path, *([] if against is None else [store.resolve(against)])]
     recordings = [noted(read_recording(each)) for each in paths]
     page = render_report(*recordings) if against is None else render_pair(*recordings)
-    return (
-        page,
-        [each.run_id for each in recordings],
-        not {"damaged", "erased"}.isdisjoint(each.status for each in recordings),
-    )
+    states = {each.status for each in recordings}
+    return page, [each.run_id for each in recordings], bool({"damaged", "erased"} & states)
 
 
 def _table(paths: list[Path]) -> tuple[str, list[str], bool]:
