@@ -235,14 +235,14 @@ class Foreign:
     ("options", "kind", "message"),
     [
         ({"model": "gpt-4o"}, UnknownModelError, "'gpt-4o' names no provider; write provider/model"),
-        ({"model": None}, UsageError, "None is no model: give 'provider/model', or an object"),
+        ({"model": None}, UsageError, "None is not a model: give 'provider/model', or an object"),
         ({"strategy": "reactiv"}, UnknownStrategyError, "there is no strategy 'reactiv'. Did you mean 'reactive'?"),
-        ({"name": 5}, UsageError, "5 is no agent name"),
+        ({"name": 5}, UsageError, "5 is not an agent name"),
         ({"tools": lookup}, UsageError, "tools must be a list; it is <playhead.kernel.tools.FunctionTool"),
         (
             {"tools": [Foreign("Get_it"), Foreign("get-it")]},
             ToolDefinitionError,
-            "two tools are called 'get-it', or nearly so; a model tells them apart by name",
+            "two tools are called 'get-it', or nearly so; a model needs distinct names",
         ),
         (
             {"tools": [Foreign("final_answer")]},
@@ -254,7 +254,7 @@ class Foreign:
         (
             {"required_tools": ["look"]},
             UsageError,
-            "require_tools names 'look', which is no tool of this agent. Did you mean",
+            "require_tools names 'look', which is not a tool of this agent. Did you mean",
         ),
         ({"max_iterations": 0}, UsageError, "max_iterations must be a whole number of at least 1; it is 0"),
         (
@@ -263,7 +263,7 @@ class Foreign:
             "retry_delay_s must be a number of seconds, not below 0; it is nan",
         ),
         ({"system_prompt": 5}, UsageError, "system_prompt: Input should be a valid string"),
-        ({"examples": ["a"]}, UsageError, "examples must be a list of messages; 'a' is none"),
+        ({"examples": ["a"]}, UsageError, "examples must be a list of messages; 'a' is not one"),
         ({"trace": 5}, UsageError, "trace must be a folder, or None for no trace; it is 5"),
     ],
     ids=lambda value: repr(value)[:40],

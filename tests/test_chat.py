@@ -193,7 +193,7 @@ class TestTheFile:
             again, _ = session(tmp_path, [], persist=tmp_path, id="c")
             again.end()
             assert len(again.history()) == 2
-            assert f"its last message was not written whole ({cut} bytes)" in caplog.text
+            assert f"its last message was incomplete ({cut} bytes)" in caplog.text
             assert (tmp_path / "c.jsonl").read_bytes() == whole
 
     @pytest.mark.parametrize("replaced", [True, False], ids=["replaced", "removed"])

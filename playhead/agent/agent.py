@@ -12,7 +12,6 @@ from playhead.errors import UsageError, nearest
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool, priced
 from playhead.kernel.checks import checked_parameters
-from playhead.kernel.context.settings import context_fields, with_recall
 from playhead.kernel.isolate import require_guard
 from playhead.kernel.models.base import tool_format_of
 from playhead.kernel.strategies.base import make_strategy
@@ -21,7 +20,7 @@ from playhead.trace.events import EVENT_TYPES
 from playhead.trace.format import new_run_id
 from playhead.trace.recorder import OnRecord, Subscriptions, Undo
 from playhead.trace.types import FallbackInfo
-from playhead.trace.values import JsonValue, from_json, scrub, to_json
+from playhead.trace.values import JsonValue, from_json, scrub
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -123,39 +122,23 @@ class Agent:
         known = make_strategy(strategy)
         turns = known.max_iterations if max_iterations is None else max_iterations
         self._description = description
-        settings = known.recorded()
-        meta_tools = known.meta_tools if context.meta_tools is None else checks.listed("meta_tools", context.meta_tools)
-        past = context_fields(
-            compression=context.compression,
-            profile=context.profile,
-            max_context_tokens=context.max_tokens,
-        )
-        meta_tools = with_recall(meta_tools, past["compression"], has_tools=bool(tools))
-        self.tools = make_toolset(checks.listed("tools", tools), meta_tools, known.tools_by_name())
+        settings, in_context = known.recorded(), context.header_fields(known, has_tools=bool(tools))
+        self.tools = make_toolset(checks.listed("tools", tools), in_context["meta_tools"], known.tools_by_name())
         self.header = checks.checked_header(
             name=checks.checked_name(name),
             model=self.model.name,
             address=address_of(self.model),
-            record_parameters=checks.listed("record_parameters", execution.record_parameters),
             strategy=known.name,
             strategy_settings=settings,
             strategy_declares=known.declared(),
             system_prompt=scrub(system_prompt) if isinstance(system_prompt, str) else system_prompt,
-            task_context=to_json(dict(context.facts)),
             examples=checks.checked_examples(examples, tool_format_of(self.model)),
-            rationale=known.rationale if context.rationale is None else context.rationale,
-            meta_tools=tuple(meta_tools),
             repair=repair,
             tool_format=tool_format_of(self.model),
             max_iterations=checks.at_least("max_iterations", turns, 1),
-            max_retries=checks.at_least("retries", execution.retries, 0),
-            retry_delay_s=checks.seconds("retry_delay_s", execution.retry_delay_s),
-            max_parallel=checks.at_least("max_parallel", execution.max_parallel, 1),
             fallbacks=tuple(FallbackInfo(model=each.name, address=address_of(each)) for each in self._fallbacks),
-            fallback_after=None
-            if execution.fallback_after is None
-            else checks.at_least("fallback_after", execution.fallback_after, 1),
-            **past,
+            **in_context,
+            **execution.header_fields(),
             hooks=self._harness.info(),
         ).with_parameters(checked_parameters(parameters or {}, getattr(self.model, "known_parameters", None)))
         self._redact = None if redact is None else checks.functions("redact", redact)
@@ -327,7 +310,7 @@ class Agent:
         require_guard()
         if enclosing.get() is not None:
             raise UsageError(
-                "inside a recorded function an agent is called by run or run_sync; it has no handle and no chat"
+                "inside a recorded function, call an agent with run or run_sync: it can be neither started nor chatted with"
             )
         task = checks.checked_task(task)
         run_id = new_run_id() if run_id is None else checks.checked_id(run_id)
@@ -338,27 +321,13 @@ class Agent:
         beginning = beginning or running.Beginning(World(), self._trace, steering=control)
         await running.check_guards(root)
         # From here to the first event nothing can fail or be cancelled, so no empty trace is left behind.
-        run = running.open_run(
-            root,
-            run_id,
-            beginning,
-            now=self._clock(),
-            subscriptions=self._subscriptions,
-            control=control,
+        run = running.open_run(root, run_id, beginning, self._clock(), self._subscriptions, control)
+        composed = root.composition(hooks)
+        about: dict[str, Any] = {"chat": chat, "resumed_from": beginning.resumed_from}
+        about["earlier_trace_id"] = beginning.earlier_trace_id
+        return self.typed(
+            await running.record_run(run, declared, self.model, self.tools, task, composed, waiting=waiting, **about)
         )
-        result = await running.record_run(
-            run,
-            declared,
-            self.model,
-            self.tools,
-            task,
-            root.composition(hooks),
-            waiting=waiting,
-            chat=chat,
-            resumed_from=beginning.resumed_from,
-            earlier_trace_id=beginning.earlier_trace_id,
-        )
-        return self.typed(result)
 
     def typed(self, result: RunResult) -> RunResult:
         """Return a result with its output as `output_type` has it."""

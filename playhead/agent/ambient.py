@@ -61,7 +61,7 @@ def ambient_telemetry(*, earlier_trace_id: str | None = None) -> TelemetryContex
             try:
                 found |= reading()
             except Exception as error:  # noqa: BLE001 - the application's tracing must not keep an agent from running
-                log.warning("the application's tracing: %s cannot be read, so this run goes without: %r", what, error)
+                log.warning("the application's tracing: %s cannot be read, and is not recorded: %r", what, error)
     live = sys.modules.get("playhead.spans.live")
     if service := live and live.named_service():
         found["service"] = {**found.get("service", {}), "service.name": scrub(service)}

@@ -127,17 +127,17 @@ class ChatLog:
         content = path.read_bytes()
         whole = content[: content.rfind(b"\n") + 1]
         if not whole and not _BEGINNING.startswith(content[: len(_BEGINNING)]):
-            raise ChatError(f"{path} is no chat")
+            raise ChatError(f"{path} is not a chat file")
         for number, line in enumerate(whole.splitlines(), 1):
             if number == 1:
-                known: _Head = _read_line(_Head, line, f"{path} is no chat: its first line")
+                known: _Head = _read_line(_Head, line, f"{path}, line 1")
                 self.context = known.context if self.context is None else self.context
             else:
                 self.messages.append(_read_line(ChatMessage, line, f"{path}, line {number}"))
         if torn := len(content) - len(
             whole
         ):  # a process died while writing it; the file is known to be a chat file by now
-            log.warning("%s: its last message was not written whole (%d bytes) and is gone", path, torn)
+            log.warning("%s: its last message was incomplete (%d bytes) and is removed", path, torn)
             os.ftruncate(descriptor, len(whole))
         if not whole:
             self._write(_Head(format=FORMAT, id=chat_id, context=self.context))
@@ -150,7 +150,7 @@ class ChatLog:
             text = json.dumps(line.model_dump(mode="json", exclude_none=True), ensure_ascii=False)
             ours = os.fstat(self._descriptor)
             if not (self.path.exists() and os.path.samestat(ours, self.path.stat())):  # most editors replace the file
-                raise ChatError(f"the chat {self.path} was removed or replaced meanwhile; begin a session anew")
+                raise ChatError(f"the chat {self.path} was removed or replaced; start another session")
             try:
                 write_all(self._descriptor, f"{text}\n".encode(errors="replace"))
             except BaseException:  # lines after a partial one could not be read
@@ -162,7 +162,7 @@ def _read_line(kind: type[Any], line: bytes, where: str) -> Any:  # noqa: ANN401
     try:
         return kind.model_validate_json(line)
     except ValidationError as error:
-        raise ChatError(f"{where} is none of a chat: {error.errors(include_url=False)[0]['msg']}") from None
+        raise ChatError(f"{where}: not a line of a chat file: {error.errors(include_url=False)[0]['msg']}") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +202,7 @@ class ChatSession:
         self._header, self._tools, self._run, self._start = header, dict(tools), run, start
         folder = None if persist is None else checks.checked_folder(persist)
         if context is not None and not isinstance(context, str):
-            raise UsageError(f"context is text that the model is told at the start; it is {type(context).__name__}")
+            raise UsageError(f"context must be text; it is {type(context).__name__}")
         self._log = ChatLog(self.id, None if context is None else scrub(context), folder)
         self._busy = threading.Lock()
         self._ended = False
@@ -278,7 +278,7 @@ class ChatSession:
         if max_iterations is not None:
             checks.at_least("max_iterations", max_iterations, 1)
         if self._ended:
-            raise ChatError(f"the chat {self.id} has ended; go on with it in session(id={self.id!r}, persist=…)")
+            raise ChatError(f"the chat {self.id} has ended; continue it with session(id={self.id!r}, persist=…)")
         if not self._busy.acquire(blocking=False):
             raise ChatError(f"the chat {self.id} is answering another message; await that one first")
         try:

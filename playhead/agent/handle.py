@@ -380,5 +380,5 @@ class RunHandle:
 def _plain(reason: object) -> str:
     """Return a reason as text that can be recorded."""
     if not isinstance(reason, str):
-        raise UsageError(f"a reason is a text; it is {reason!r}")
+        raise UsageError(f"a reason is text; it is {reason!r}")
     return scrub(reason[:LONGEST])

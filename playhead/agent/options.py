@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from playhead.errors import UsageError
+from playhead.kernel import checks
+from playhead.kernel.context.settings import context_fields, with_recall
+from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from playhead.kernel.models.base import Model
+    from playhead.kernel.strategies.base import Strategy
     from playhead.trace.header import Compression, ContextProfile, Tier
     from playhead.trace.values import JsonValue
 
@@ -35,6 +39,21 @@ class Execution:
     record_parameters: Sequence[str] = ()
     """Additional request parameters whose values may be recorded: `metadata`, or `extra_headers.X-Title` for a nested
     one. For other unknown parameters, which may be credentials, the trace records only the names."""
+
+    def header_fields(self) -> dict[str, Any]:
+        """Return these options as fields of an agent's header, except the fallbacks.
+
+        Raises:
+            UsageError: an option is not valid.
+        """
+        after = self.fallback_after
+        return {
+            "record_parameters": checks.listed("record_parameters", self.record_parameters),
+            "max_retries": checks.at_least("retries", self.retries, 0),
+            "retry_delay_s": checks.seconds("retry_delay_s", self.retry_delay_s),
+            "max_parallel": checks.at_least("max_parallel", self.max_parallel, 1),
+            "fallback_after": None if after is None else checks.at_least("fallback_after", after, 1),
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +82,21 @@ class Context:
             raise UsageError(f"Context(facts=…) takes a dict of facts by name; it is {self.facts!r}")
         if self.rationale is not None and type(self.rationale) is not bool:
             raise UsageError(f"Context(rationale=…) is True, False or None; it is {self.rationale!r}")
+
+    def header_fields(self, strategy: Strategy, *, has_tools: bool) -> dict[str, Any]:
+        """Return these options as fields of an agent's header, with the strategy's defaults.
+
+        Raises:
+            UsageError: an option is not valid.
+        """
+        fields = context_fields(compression=self.compression, profile=self.profile, max_context_tokens=self.max_tokens)
+        offered = strategy.meta_tools if self.meta_tools is None else checks.listed("meta_tools", self.meta_tools)
+        return {
+            **fields,
+            "task_context": to_json(dict(self.facts)),
+            "rationale": strategy.rationale if self.rationale is None else self.rationale,
+            "meta_tools": with_recall(offered, fields["compression"], has_tools=has_tools),
+        }
 
 
 class Default:

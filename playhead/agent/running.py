@@ -7,6 +7,7 @@ import os
 import platform
 import sys
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Session, Steering, Tool
     from playhead.settings import Settings
+    from playhead.spans.current import CurrentSpans
     from playhead.trace.clock import Clock
     from playhead.trace.header import AgentHeader
     from playhead.trace.line import Record
@@ -113,7 +115,7 @@ def open_writer(
         message = f"the trace {path} cannot be created: {error.strerror or error}"
         if settings.on_trace_error == "stop":
             raise TraceWriteError(message) from None
-        log.warning("%s; the run goes on without one", message)
+        log.warning("%s; the run continues without a trace", message)
         return None
 
 
@@ -162,18 +164,9 @@ async def record_run(  # noqa: PLR0913, PLR0917 - what a run is made of
     def ending(reached: Execution) -> RunCompleted:
         return RunCompleted(lost_events=run.recorder.lost, **reached.ending_fields(), **strategy_used(session))
 
-    def on_left(reached: Execution) -> None:
-        run.recorder.seal()
-        if run.control is not None:
-            run.control.close()
-        forget(session)
-        if waiting is not None:
-            waiting.left_behind = True
-            waiting.deliver(*_outcome(run, session, reached))
-
     with ended_by_signals(session):
         try:
-            supervisor = Supervisor(session, ending, on_left)
+            supervisor = Supervisor(session, ending, partial(_left, run, session, waiting))
             if run.steering is not None:
                 run.steering.attach(session)
             if waiting is not None:
@@ -190,11 +183,21 @@ INTERRUPTED: Final = Termination(
 )
 
 
-def _outcome(run: RunContext, session: Session, execution: Execution) -> tuple[RunResult | None, BaseException | None]:
+def _left(run: RunContext, session: Session, waiting: Waiting | None, execution: Execution) -> None:
+    """Close the trace of a run whose code is abandoned, and give the result to the thread that waits for it."""
+    run.recorder.seal()
+    if run.control is not None:
+        run.control.close()
+    forget(session)
+    if waiting is None:
+        return
+    waiting.left_behind = True
     try:
-        return finished(run, session, execution), None
+        result = finished(run, session, execution)
     except Exception as error:  # noqa: BLE001 - raised in the thread that waits
-        return None, error
+        waiting.deliver(None, error)
+    else:
+        waiting.deliver(result, None)
 
 
 def finished(run: RunContext, session: Session, execution: Execution) -> RunResult:
@@ -245,15 +248,12 @@ def rules_of(agent: AgentTool) -> list[RedactText]:
 
 
 def redactor_of(agent: AgentTool) -> Redactor:
-    """Return the run's redactor, with all rules and the secrets of models, parameters and tools."""
+    """Return the run's redactor, with all rules and the secrets of models, parameters and tools (those of MCP servers)."""
     redactor = Redactor(rules_of(agent), detects=agent.redact is not None)
-    agents = with_below(agent)
-    for holder in (holder for each in agents for holder in (*each.models, *each.tools.values())):
-        for name, secret in getattr(
-            holder, "secrets", {}
-        ).items():  # a tool's secrets: the values passed to an MCP server
-            redactor.add_secret(secret, name)
-    for each in agents:
+    for each in with_below(agent):
+        for holder in (*each.models, *each.tools.values()):
+            for name, secret in getattr(holder, "secrets", {}).items():
+                redactor.add_secret(secret, name)
         redactor.add_parameters(each.header.request_parameters, each.header.record_parameters)
     return redactor
 
@@ -270,14 +270,13 @@ async def check_guards(agent: AgentTool) -> None:
         await guards.check_guards(each.guards(), [model for one in guarded for model in one.models], names)
 
 
-def open_run(  # noqa: PLR0913 - all in which runs differ
+def open_run(  # noqa: PLR0913, PLR0917 - all in which runs differ
     agent: AgentTool,
     run_id: str,
     beginning: Beginning,
-    *,
-    now: Clock,
+    clock: Clock,
     subscriptions: Subscriptions,
-    control: RunControl | None,
+    control: RunControl | None = None,
 ) -> RunContext:
     """Return the context shared by all agents of a run. After this, nothing can fail before the first event.
 
@@ -289,21 +288,14 @@ def open_run(  # noqa: PLR0913 - all in which runs differ
     redactor, settings = redactor_of(agent), None if beginning.trace is None else settings_now()
     for name, secret in beginning.secrets:
         redactor.add_secret(secret, name)
-    writer = None if settings is None else open_writer(beginning.trace, run_id, settings, now)
-    kept: list[Record] | None = [] if writer is None else None
+    writer = None if settings is None else open_writer(beginning.trace, run_id, settings, clock)
+    kept: list[Record] | None = [] if writer is None else None  # for the debrief
     of_this_run = Subscriptions()
-    if kept is not None:  # for the debrief
-        of_this_run.add(None, kept.append)
-    for function in beginning.on_record:
+    for function in (*([] if kept is None else [kept.append]), *beginning.on_record):
         of_this_run.add(None, function)
-    recorder = Recorder(now, writer, redactor, (subscriptions, of_this_run))
+    recorder = Recorder(clock, writer, redactor, (subscriptions, of_this_run))
     if control is not None:
         control.listen(recorder, of_this_run)
-    spans = None
-    if _is_traced():
-        from playhead.spans.live import trace_run  # noqa: PLC0415 - for those who export
-
-        spans = trace_run(run_id, recorder, of_this_run)
     return RunContext(
         run_id,
         recorder,
@@ -314,15 +306,19 @@ def open_run(  # noqa: PLR0913 - all in which runs differ
         control=None if writer is None else open_control(writer.path),
         steering=beginning.steering,
         listener=None if control is None else control.stream.listen,
-        spans=spans,
+        spans=_spans_of(run_id, recorder, of_this_run),
     )
 
 
-def _is_traced() -> bool:
-    """Return whether the program or the environment may have enabled live export, or the application has its own tracing."""
+def _spans_of(run_id: str, recorder: Recorder, subscriptions: Subscriptions) -> CurrentSpans | None:
+    """Return the run's spans if live export may be enabled, or if the application has its own tracing."""
     names = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
     loaded = ("playhead.spans.live", "opentelemetry.sdk.trace")
-    return any(map(os.environ.get, (*names, *SERVICES))) or any(name in sys.modules for name in loaded)
+    if not any(map(os.environ.get, (*names, *SERVICES))) and not any(name in sys.modules for name in loaded):
+        return None
+    from playhead.spans.live import trace_run  # noqa: PLC0415 - for those who export
+
+    return trace_run(run_id, recorder, subscriptions)
 
 
 def settings_now() -> Settings:

@@ -40,7 +40,7 @@ def make_model(model: str | Model) -> Model:
     if isinstance(model, str):
         return resolve_model(model)
     if not isinstance(model, Model):
-        raise UsageError(f"{model!r} is no model: give 'provider/model', or an object with the methods of a Model")
+        raise UsageError(f"{model!r} is not a model: give 'provider/model', or an object with the methods of a Model")
     return model
 
 
@@ -59,7 +59,7 @@ def make_fallback(fallback: str | Model, primary: Model) -> Model:
     made = make_model(fallback)
     if address_of(primary) is not None and address_of(made) is None:
         log.warning(
-            "the fallback %s is asked at its provider's usual address, not at %s, where %s is: prompts leave that server",
+            "the fallback %s is asked at its provider's usual address, not at %s like %s: prompts leave that server",
             fallback,
             address_of(primary),
             primary.name,
@@ -87,12 +87,12 @@ def make_toolset(
         if _folded(name) in map(_folded, (*own, *of_strategy)):
             raise ToolDefinitionError(f"{name!r} is a tool of the kernel; rename yours or leave it out of meta_tools")
         if _folded(name) in found:
-            raise ToolDefinitionError(f"two tools are called {name!r}, or nearly so; a model tells them apart by name")
+            raise ToolDefinitionError(f"two tools are called {name!r}, or nearly so; a model needs distinct names")
         found[_folded(name)] = made
     if len(found) > MANY_TOOLS:
         warnings.warn(
-            f"the agent has {len(found)} tools, and each is sent with every request; over {MANY_TOOLS} cost much and make the "
-            "choice hard: name fewer",
+            f"the agent has {len(found)} tools, and each is sent with every request: more than {MANY_TOOLS} cost many tokens and "
+            "make the model's choice hard; give it fewer",
             UserWarning,
             stacklevel=3,
         )
@@ -105,7 +105,7 @@ def _as_tool(each: Any) -> Tool:  # noqa: ANN401 - checked here
     if isinstance(each, Tool):
         return _checked_kind(each)
     if not callable(each):
-        raise ToolDefinitionError(f"{each!r} is no tool: give a function, an agent, or what @tool returns")
+        raise ToolDefinitionError(f"{each!r} is not a tool: give a function, an agent, or the result of @tool")
     return tool(each)
 
 

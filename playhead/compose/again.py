@@ -68,7 +68,7 @@ def block_again(info: HookInfo) -> Block:
     try:
         return _AGAIN[info.role][info.name](**(info.settings or {}))
     except (UsageError, KeyError, TypeError) as error:
-        raise NotReplayableError(f"{info.name} of the recorded agent cannot be made again: {error!r}") from None
+        raise NotReplayableError(f"{info.name} of the recorded agent cannot be rebuilt: {error!r}") from None
 
 
 def joined(first: Hooks | None, policies: ComposedHooks | None, live: Hooks | None = None) -> Hooks | None:

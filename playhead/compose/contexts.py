@@ -191,7 +191,7 @@ class Questions:
         with _not_ended(context):
             state = session.state
             if state is None or not state.thread.messages:
-                raise UsageError("a hook asks the model after bootstrap: before that there is no conversation")
+                raise UsageError("a hook can ask the model only after bootstrap: before it there is no conversation")
             state, answer = await question(state, session, await fresh_thread(session, prompt), *form, purpose=purpose)
             session.reach(state)
         return answer

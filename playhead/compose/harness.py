@@ -67,7 +67,7 @@ class Harness(Registrar):
             UsageError: there is no such phase, errors in it cannot be recovered, or an option is not valid.
         """
         if phase != "*" and phase in PHASES and phase not in LOOP_PHASES:
-            raise UsageError(f"no error hook exists for {phase}, only for {', '.join(LOOP_PHASES)}, or in all: *")
+            raise UsageError(f"there are no error hooks for {phase}, only for {', '.join(LOOP_PHASES)}, or in all: *")
         return self._at_phase("on-error", phase, function, options)
 
     def emit(self, tag: str, payload: Any) -> Undo:  # noqa: ANN401 - by tag
@@ -135,7 +135,7 @@ class Harness(Registrar):
                 "harness.declare is called once, and inside a block: def block(harness): harness.declare(…)"
             )
         if not block.stacks and any(each.name == block.name for each in self._declared()):
-            raise UsageError(f"{block.name} is there twice: an agent has one of it")
+            raise UsageError(f"{block.name} is there twice; an agent takes it once")
         self._blocks[-1].declared = block
 
     def use(self, block: Block) -> Undo:
@@ -286,4 +286,4 @@ def _checked_seed(tag: str, payload: object) -> Any:  # noqa: ANN401 - by tag
     try:
         return point.accept(payload, payload)
     except (ValueError, AttributeError) as error:
-        raise UsageError(f"emit({tag!r}, …): {type(payload).__name__} is no payload of this tag ({error})") from None
+        raise UsageError(f"emit({tag!r}, …): {type(payload).__name__} is not a payload of this tag ({error})") from None

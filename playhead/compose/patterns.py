@@ -55,7 +55,7 @@ def read_pattern(pattern: Pattern) -> Iterator[Matcher]:
         yield _read_one(pattern)
         return
     if not isinstance(pattern, Sequence) or not pattern:
-        raise UsageError(f"{pattern!r} is no pattern: write a tag, such as prompt.system, `nudge.*`, `**`, or a list")
+        raise UsageError(f"{pattern!r} is not a pattern: write a tag (prompt.system), `nudge.*`, `**`, or a list")
     for each in pattern:
         yield _read_one(each)
 
@@ -63,10 +63,10 @@ def read_pattern(pattern: Pattern) -> Iterator[Matcher]:
 def _read_one(pattern: OnePattern) -> Matcher:
     if not isinstance(pattern, str):
         if not callable(pattern):
-            raise UsageError(f"{pattern!r} is no pattern: write a tag, such as prompt.system, or a function of the tag")
+            raise UsageError(f"{pattern!r} is not a pattern: write a tag (prompt.system), or a function of the tag")
         return _predicate(pattern, getattr(pattern, "__name__", type(pattern).__name__))
     if not _SHAPE.fullmatch(pattern):
-        raise UsageError(f"{pattern!r} is no pattern: `*` and `**` stand alone as the last segment, as in prompt.*")
+        raise UsageError(f"{pattern!r} is not a pattern: `*` and `**` stand alone as the last segment, as in prompt.*")
     if pattern == "**":
         return Matcher(Breadth.EVERYTHING, lambda _: True, pattern)
     if "*" not in pattern:
@@ -94,5 +94,5 @@ def _wildcard(pattern: str) -> Matcher:
         )
     if not any(map(matcher.matches, known_tags())):
         areas = ", ".join(dict.fromkeys(tag.split(".")[0] for tag in known_tags()))
-        raise UsageError(f"no tag is like {pattern!r}, so nothing would ever happen. Areas: {areas}; all tags: `**`")
+        raise UsageError(f"no tag matches {pattern!r}, so nothing would ever be called. Areas: {areas}; all tags: `**`")
     return matcher

@@ -77,7 +77,7 @@ def declare_tag(tag: str) -> str:
         UsageError: it is not a name of at least two segments, `area.what`.
     """
     if not all(tag.split(".")) or "." not in tag or "*" in tag:
-        raise UsageError(f"{tag!r} is no tag: write an area and a name, such as billing.invoice-sent")
+        raise UsageError(f"{tag!r} is not a tag: write an area and a name, such as billing.invoice-sent")
     _declared.add(tag)
     return tag
 
@@ -96,6 +96,6 @@ def check_tag(tag: str) -> str:
     if tag in TAGS or tag in _declared:
         return tag
     raise UsageError(
-        f"there is no tag {tag!r}, so nothing would ever happen.{nearest(tag, known_tags())} "
+        f"there is no tag {tag!r}, so nothing would ever be called.{nearest(tag, known_tags())} "
         f"Declare your own tags with declare_tag."
     )

@@ -175,14 +175,9 @@ class Recorded:
         return value
 
     def _live(self) -> RunContext:
-        return open_run(
-            self.agent.as_tool(),
-            new_run_id(),
-            Beginning(ProgramWorld(), self.agent._trace),  # noqa: SLF001 - as it was given to the agent
-            now=SystemClock(),
-            subscriptions=warning_of_unseen(self._named - {"*"}),
-            control=None,
-        )
+        beginning = Beginning(ProgramWorld(), self.agent._trace)  # noqa: SLF001 - as it was given to the agent
+        subscriptions = warning_of_unseen(self._named - {"*"})
+        return open_run(self.agent.as_tool(), new_run_id(), beginning, SystemClock(), subscriptions)
 
     @contextmanager
     def _lifetime(

@@ -68,7 +68,7 @@ def checked_option(name: str, given: object, model: type[BaseModel]) -> dict[str
 def checked_name(name: str) -> str:
     """Return an agent's name, if it is valid."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is no agent name: letters, digits, '_' and '-', at most 64")
+        raise UsageError(f"{name!r} is not an agent name: letters, digits, '_' and '-', at most 64")
     return name
 
 
@@ -103,7 +103,7 @@ def functions(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
     """Return a list of functions."""
     for value in listed(name, values):
         if not callable(value):
-            raise UsageError(f"{name} must be a list of functions; {value!r} is none")
+            raise UsageError(f"{name} must be a list of functions; {value!r} is not one")
     return tuple(values)
 
 
@@ -161,7 +161,7 @@ def checked_examples(examples: Iterable[Message], tool_format: str) -> tuple[Mes
     given = listed("examples", examples)
     for example in given:
         if not isinstance(example, Message):
-            raise UsageError(f"examples must be a list of messages; {example!r} is none")
+            raise UsageError(f"examples must be a list of messages; {example!r} is not one")
         if tool_format == "text" and (example.tool_calls or example.role == "tool"):
             raise UsageError("tool_format='text': examples have to show calls and results as text, not as tool_calls")
     return tuple(map(_scrubbed, given))
@@ -195,20 +195,20 @@ def checked_parameters(
     reserved = sorted(name for name, known in meant.items() if known in NOT_PARAMETERS)
     if reserved:
         raise UsageError(
-            f"{', '.join(reserved)}: no request parameter. The key and the address are arguments of Agent "
-            "(api_key=, api_base=) or environment variables; the rest is the agent's to decide"
+            f"{', '.join(reserved)}: not a request parameter. The key and the address belong to the model, as in "
+            "LiteLLM(…, api_key=…, api_base=…), or to the environment; the agent sets the rest"
         )
     for name, known in meant.items():
         if accepted is not None and name not in accepted:
             raise UsageError(f"this model has no request parameter {name!r}.{nearest(name, accepted)}")
         if accepted is None and known not in (None, name):
             raise UsageError(
-                f"there is no request parameter {name!r}. Did you mean {known!r}? One that has this very name goes into "
-                f"extra_body={{{name!r}: …}}"
+                f"there is no request parameter {name!r}. Did you mean {known!r}? To send a parameter of exactly this "
+                f"name, use extra_body={{{name!r}: …}}"
             )
     missing = [path for path, _ in recorded.unrecorded(parameters)]
     if missing:
-        raise UsageError(f"{', '.join(missing)}: a recording says that it was there, not what it was; give its value")
+        raise UsageError(f"{', '.join(missing)}: the recording has the name only, not the value; give the value")
     checked: dict[str, JsonValue] = to_json(parameters)
     return checked
 

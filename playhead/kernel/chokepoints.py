@@ -86,7 +86,7 @@ def _validated(validate: Callable[[Any], Any], given: object, expected: str) -> 
     try:
         return validate(given)
     except ValidationError as error:
-        raise ValueError(f"what it returned is no {expected} ({first_problem(error)})") from None
+        raise ValueError(f"what it returned is not {expected} ({first_problem(error)})") from None
 
 
 TEXT: Final = Chokepoint(_accept_text, lambda before, after: (before, after), lambda _, after: after)
@@ -191,7 +191,7 @@ def _accept_specs(payload: tuple[ToolSpec, ...], given: object) -> tuple[ToolSpe
         own = offered.get(spec.name, spec)
         if own.model_copy(update={"description": spec.description, "parameters": spec.parameters}) != spec:
             raise ValueError(
-                f"of {spec.name} it changed more than description and parameters, which is what a model reads"
+                f"it changed more of the tool {spec.name} than description and parameters, which is what a model reads"
             )
     return tuple(specs)
 
@@ -214,7 +214,7 @@ def _accept_request(payload: Request, given: object) -> Request:
         raise ValueError("it changed model, number or attempt; only messages, tools and parameters may be changed")
     known = {message.id: message for message in payload.messages}
     if not _of(given.messages, (list, tuple)) or not all(_of(each, Message) for each in given.messages):
-        raise ValueError("its messages are no list of Message")
+        raise ValueError("its messages are not a list of Message")
     messages = tuple(
         known[each.id]
         if each is known.get(each.id) or each == known.get(each.id)
@@ -224,7 +224,7 @@ def _accept_request(payload: Request, given: object) -> Request:
     if not messages:
         raise ValueError("it left no message to send")
     if not isinstance(given.parameters, dict):
-        raise ValueError("its parameters are no dictionary")  # noqa: TRY004
+        raise ValueError("its parameters are not a dictionary")  # noqa: TRY004
     tools = payload.tools if given.tools == payload.tools else _accept_specs(payload.tools, given.tools)
     return replace(payload, messages=messages, tools=tools, parameters=repair_json(given.parameters))
 

@@ -65,7 +65,7 @@ class Emission:
     def require_running(self) -> None:
         """Raise `RunEndedError` if the agent has ended."""
         if (self.ending.termination is not None or self.parent is not None) and self.ended:
-            raise RunEndedError(f"{self.owner} of run {self.run.run_id} has ended; nothing starts any more")
+            raise RunEndedError(f"{self.owner} of run {self.run.run_id} has ended; no request or call can start")
 
     def terminate(self, reason: str, output: JsonValue = None, *, overrule: bool = False, **how: Any) -> bool:  # noqa: ANN401
         """End this agent. The first caller, from any thread, gets True; the others get False.

@@ -345,7 +345,7 @@ def _text(given: object) -> str | None:
     if given is None:
         return None
     if not isinstance(given, str):
-        raise TypeError(f"it answered with {type(given).__name__} where a text belongs")
+        raise TypeError(f"it answered with {type(given).__name__} instead of text")
     return given if given.isascii() else scrub(given)
 
 

@@ -394,5 +394,5 @@ def with_defaults(names: list[str], settings: Mapping[str, dict[str, Any]]) -> d
     """
     for name in settings:
         if name not in names:
-            raise UsageError(f"settings: {name!r} is none of the candidates: {', '.join(names)}")
+            raise UsageError(f"settings: {name!r} is not one of the candidates: {', '.join(names)}")
     return {name: strategy_class(name)(**settings.get(name, {})).recorded() for name in names}

@@ -103,7 +103,7 @@ def tool(
             **named,
         )
         if spec.cache and not spec.read_only:
-            raise ToolDefinitionError("cache=True needs read_only=True: a remembered answer is no side effect")
+            raise ToolDefinitionError("cache=True needs read_only=True: a cached answer repeats no side effect")
         if spec.writes and spec.read_only:
             raise ToolDefinitionError(
                 f"a read_only tool writes nothing; it is declared to write {', '.join(spec.writes)}"
@@ -121,7 +121,7 @@ def _checked_function(function: Callable[..., Any]) -> Callable[..., Any]:
     if isinstance(function, FunctionTool):
         raise ToolDefinitionError(f"{function.spec.name} is a tool already")
     if not callable(function) or inspect.isclass(function):
-        raise ToolDefinitionError(f"{function!r} is no function; @tool goes on a function")
+        raise ToolDefinitionError(f"{function!r} is not a function; @tool takes one")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise ToolDefinitionError(f"{name_of(function)} is a generator; a tool returns its whole result")
     return function

@@ -228,7 +228,7 @@ class Connection:
         except Exception as error:
             self._broken = first_of(error)
             raise
-        raise TimeoutError(f"it did not answer as such a server within {self._start_timeout_s:g} s")
+        raise TimeoutError(f"it did not answer as an MCP server within {self._start_timeout_s:g} s")
 
     async def _ask(self, tool: str, arguments: dict[str, Any]) -> CallToolResult:
         assert self._client is not None  # noqa: S101 - it is open

@@ -83,7 +83,7 @@ def made(kind: type[M], /, **fields: Any) -> M:  # noqa: ANN401 - the fields of 
     values = {**defaults, **fields}
     if len(values) != len(names) or not fields.keys() >= required:
         wrong = (required - fields.keys()) | (fields.keys() - names)
-        raise TypeError(f"{kind.__name__}: {', '.join(sorted(wrong))} is missing, or no field of it")
+        raise TypeError(f"{kind.__name__}: {', '.join(sorted(wrong))} is missing, or not a field of it")
     for name, factory in factories:
         if name not in fields:
             values[name] = factory()

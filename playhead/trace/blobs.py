@@ -78,7 +78,7 @@ class BlobFolder:
         """Return the value of one blob; raises `MissingBlobError` like `resolve`, and `ValueError` if it is not JSON."""
         digest, size = str(reference.get("sha256")), reference.get("bytes")
         if not _DIGEST.fullmatch(digest):  # a name from a hostile file must not leave the folder
-            raise MissingBlobError(f"a blob reference names {digest[:80]!r}, which is no SHA-256")
+            raise MissingBlobError(f"a blob reference names {digest[:80]!r}, which is not a SHA-256")
         return self._value(digest, size if type(size) is int and 0 <= size <= LARGEST_BLOB else 0)
 
     def _load(self, digest: str, size: int) -> Any:  # noqa: ANN401 - any JSON value
@@ -89,7 +89,7 @@ class BlobFolder:
         except ValueError as error:
             raise MissingBlobError(f"blob {digest} {error}") from None
         if hashlib.sha256(content).hexdigest() != digest:
-            raise MissingBlobError(f"blob {digest} holds something else than when it was written")
+            raise MissingBlobError(f"blob {digest} was changed after it was written")
         return from_json(content)
 
     def _store_if_large(self, value: Any) -> Any:  # noqa: ANN401 - any JSON value
@@ -158,7 +158,7 @@ def write_all(descriptor: int, content: bytes) -> None:
     """Write all bytes, repeating short writes; raises `OSError` as `os.write` does."""
     while (written := os.write(descriptor, content)) < len(content):
         if not written:
-            raise OSError(errno.EIO, "the system took nothing and gave no reason")
+            raise OSError(errno.EIO, "the system wrote nothing and reported no error")
         content = content[written:]
 
 

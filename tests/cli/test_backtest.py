@@ -80,7 +80,7 @@ def test_the_json(runs: Path):
         (["long"], "backtest needs a --switch"),
         (["--switch", "budgetlimit(max_tokens=5)"], "Did you mean 'budget_limit'?"),
         (["--switch", "stop_when(f)"], "stop_when cannot be backtested: it is code of yours"),
-        (["--switch", "max_iterations(\x1b[2J)"], "is no expression"),
+        (["--switch", "max_iterations(\x1b[2J)"], "is not an expression"),
         (["--switch", "max_iterations(1)", "--last", "2", "long"], "name runs, or choose them with --last"),
     ],
 )

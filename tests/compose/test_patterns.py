@@ -100,7 +100,7 @@ REFUSED: list[tuple[Any, ...]] = [
     ),
     ("emit", ("nudge.empty-repl", "x"), {}, "'nudge.empty-reply'"),
     ("emit", ("nudge.*", "x"), {}, "there is no tag"),
-    ("emit", ("message.user", 5), {}, "int is no payload"),
+    ("emit", ("message.user", 5), {}, "int is not a payload"),
     ("emit", ("llm.request", "x"), {}, "only texts and events"),
 ]
 
@@ -123,7 +123,7 @@ def test_a_declared_tag_is_known(declare: Any):
     harness.emit("nudge.hurry", "Hurry.")
     assert shown(harness)[1:] == ["emit nudge.hurry: emit"]
     for tag in ("billing", "billing.", "billing.*", "a..b"):
-        with pytest.raises(UsageError, match="is no tag"):
+        with pytest.raises(UsageError, match="is not a tag"):
             declare_tag(tag)
 
 

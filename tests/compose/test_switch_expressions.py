@@ -43,24 +43,24 @@ def test_an_expression_is_the_switch(text: str):
 
 
 WRONG = {
-    "budgetlimit(max_tokens=1)": "there is no switch 'budgetlimit'. Did you mean 'budget_limit'?",
+    "budgetlimit(max_tokens=1)": "there is no killswitch 'budgetlimit'. Did you mean 'budget_limit'?",
     "budget_limit(max_token=1)": "unexpected keyword argument 'max_token'",
-    "budget_limit(max_tokens=1, prices={'a/b': [1]})": "are no prices of 'a/b'",
+    "budget_limit(max_tokens=1, prices={'a/b': [1]})": "is not a price of 'a/b'",
     "budget_limit(max_tokens=1, prices={'a/b': FREE})": "[0, 0] for the prices of a model that costs nothing",
-    "budget_limit(max_tokens=1, max_tokens=2)": "an argument is given twice. It is budget_limit(budget, max_tokens=",
+    "budget_limit(max_tokens=1, max_tokens=2)": "an argument is given twice. Its signature: budget_limit(budget, max_tokens=",
     f"budget_limit(max_cost_usd={'9' * 500})": "budget_limit cannot be called with these arguments",
     "tool_limit({**{}})": "takes literals in an expression",
-    "max_iterations()": ". It is max_iterations(limit, on_trigger=)",
+    "max_iterations()": ". Its signature: max_iterations(limit, on_trigger=)",
     "max_iterations(2 ** 999)": "takes literals in an expression",
     "max_iterations(**{'limit': 1})": "unexpected keyword argument '**'",
-    "max_iterations": "is not the call of a switch",
-    "max_iterations(1": "is no expression: '(' was never closed",
-    "max_iterations(1); max_iterations(2)": "is no expression",
-    "__import__('os').system('id')": "a switch is called by its bare name",
-    "\0": "is no expression",
-    "[" * 900: "is no expression",
+    "max_iterations": "is not a call of a killswitch",
+    "max_iterations(1": "is not an expression: '(' was never closed",
+    "max_iterations(1); max_iterations(2)": "is not an expression",
+    "__import__('os').system('id')": "call a killswitch by its bare name",
+    "\0": "is not an expression",
+    "[" * 900: "is not an expression",
     f"max_iterations({'-' * 1900}1)": "",
-    "x" * (LONGEST + 1): "a switch is at most 2,000 characters long",
+    "x" * (LONGEST + 1): "a killswitch expression has at most 2,000 characters",
 }
 
 

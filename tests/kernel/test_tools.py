@@ -150,7 +150,7 @@ def no_schema(key: Callable[[], None]) -> None:
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (5, "5 is no function; @tool goes on a function"),
+        (5, "5 is not a function; @tool takes one"),
         (tool(plain), "plain is a tool already"),
         (Service(), r"Service: @tool\(name=''\): String should match pattern"),
         (Shop.pay, r"Shop.pay is a method: write tool\(self.…\) where its object is made"),
@@ -176,7 +176,7 @@ def test_functions_that_cannot_be_tools(function: Callable[..., Any], message: s
         ({"colour": "red"}, "plain: @tool(colour='red'): Extra inputs are not permitted"),
         ({"reads": "orders"}, "plain: @tool(reads='orders'): Input should be a valid set"),
         ({"key": ["keys", "time"]}, "key names 'keys', 'time'; the parameters are: key, times"),
-        ({"cache": True}, "cache=True needs read_only=True: a remembered answer is no side effect"),
+        ({"cache": True}, "cache=True needs read_only=True: a cached answer repeats no side effect"),
     ],
     ids=lambda value: str(value)[:24],
 )

@@ -160,7 +160,7 @@ STARTS = {
     "no such program": (["no-such-program-at-all"], "no-such-program-at-all: not found"),
     "no server": ([sys.executable, "-c", "print('hi')"], "Connection closed; it said nothing"),
     "dies": ([*RAW, '{"tools": [], "start": ["die"]}'], "Connection closed; it said last: [31mout of memory[0m"),
-    "hangs": ([*RAW, '{"tools": [], "start": ["hang"]}'], "did not answer as such a server within 0.1 s"),
+    "hangs": ([*RAW, '{"tools": [], "start": ["hang"]}'], "did not answer as an MCP server within 0.1 s"),
     "no pages end": ([*RAW, '{"tools": [], "pages": true}'], "pages of tools without end"),
 }
 

@@ -105,8 +105,8 @@ async def test_an_answer_that_would_have_been_cut(tmp_path: Path):
     )
     assert (run.verdict, run.stop, run.lost, run.saved) == ("unknown", None, False, Figures())
     assert run.why_unknown == (
-        "the answer to request 1 of root would have been cut at 200 tokens; it has 300, and what would have come of that "
-        "cannot be told"
+        "the answer to request 1 of root would have been cut at 200 tokens; it has 300, so what the run would have done "
+        "is not known"
     )
 
 
@@ -118,8 +118,8 @@ async def test_a_call_that_would_have_been_refused(tmp_path: Path):
     changed = told(await recording_of(tmp_path / "b"), "tool_limit('look', 1, on_trigger='refuse')")
     assert changed.verdict == "unknown"
     assert changed.why_unknown == (
-        "at call call_1_0 of the tool look by root: look was not called: 1 call of look is all it may have; what would have "
-        "come of that cannot be told"
+        "at call call_1_0 of the tool look by root: look was not called: 1 call of look is all it may have; what the run "
+        "would have done then is not known"
     )
 
 
@@ -158,7 +158,7 @@ async def test_a_request_that_would_have_waited(tmp_path: Path):
     run = told(recording, "budget_limit(max_tokens=2400, output_cap=64, min_output_tokens=64)")
     assert (run.verdict, run.why_unknown) == (
         "unknown",
-        "request 0 of root/two@0.1 would have waited for others beside it, and live their order may differ",
+        "request 0 of root/two@0.1 would have waited for concurrent requests, whose order may differ in a live run",
     )
     enough = told(recording, "budget_limit(max_tokens=6000, output_cap=64)")
     assert (enough.verdict, enough.notes) == ("untouched", ())

@@ -192,7 +192,7 @@ async def test_an_agents_answer_can_be_overridden(tmp_path: Path) -> None:
         ({"model": 5}, "^model"),
         ({"model": "gpt"}, "names no provider"),
         ({"temperature": "hot"}, "^temperature"),
-        ({"parameters": {"api_key": "x"}}, "api_key: no request parameter"),
+        ({"parameters": {"api_key": "x"}}, "api_key: not a request parameter"),
         ({"max_iterations": 0}, "^max_iterations"),
         ({"tool_results": "lookup"}, "^tool_results"),
         ({"tool_results": [{"result": 5}]}, "^tool: "),

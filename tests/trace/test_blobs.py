@@ -88,7 +88,7 @@ def test_a_missing_blob_is_its_own_verdict(trace: Path):
     content = bytearray(blob.read_bytes())
     content[100] ^= 1
     blob.write_bytes(content)
-    changed = f"line 2: blob: blob {blob.name} holds something else than when it was written"
+    changed = f"line 2: blob: blob {blob.name} was changed after it was written"
     assert verdict(trace) == ("missing-blob", [changed])
     blob.unlink()
     missing = f"line 2: blob: blob {blob.name} cannot be read: No such file or directory"
@@ -116,7 +116,7 @@ def test_what_is_no_file_of_the_run_is_not_read(trace: Path, planted: str):
 @pytest.mark.parametrize("digest", ["../../../etc/passwd", "", "0" * 63, "A" * 64, "٣" * 64, None, ["a"]])
 def test_a_reference_never_leaves_the_folder(tmp_path: Path, digest: Any):
     """A name from a hostile file that is no SHA-256 is not even looked for."""
-    with pytest.raises(MissingBlobError, match="which is no SHA-256"):
+    with pytest.raises(MissingBlobError, match="which is not a SHA-256"):
         BlobFolder(tmp_path / "run.jsonl").load({"$type": "blob", "sha256": digest})
 
 
@@ -126,7 +126,7 @@ def test_a_blob_of_another_size_is_not_read(trace: Path, size: int):
     os.truncate(blob_of(trace), size)
     found = verdict(trace)
     assert found[0] == "missing-blob"
-    assert ("is larger than" if size > BLOB_BYTES else "holds something else than") in found[1][0]
+    assert ("is larger than" if size > BLOB_BYTES else "was changed after") in found[1][0]
 
 
 def test_of_many_writers_one_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

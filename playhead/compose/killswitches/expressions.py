@@ -73,37 +73,39 @@ def parse_switch(text: str, *, live: bool = False) -> SwitchExpression:
             "for the prices of a model that costs nothing"
         ) from None
     if len(named) < len(call.keywords):
-        raise UsageError(f"{name}: an argument is given twice. It is {_usage(switch)}")
+        raise UsageError(f"{name}: an argument is given twice. Its signature: {_usage(switch)}")
     try:
         return SwitchExpression(text.strip(), name, switch(*positional, **named))
     except (ArithmeticError, TypeError, ValueError) as error:
         why = str(error)[:LONGEST_REASON]
-        raise UsageError(f"{name} cannot be called with these arguments: {why}. It is {_usage(switch)}") from None
+        raise UsageError(
+            f"{name} cannot be called with these arguments: {why}. Its signature: {_usage(switch)}"
+        ) from None
 
 
 def _parsed(text: str) -> ast.Call:
     if len(text) > LONGEST:
-        raise UsageError(f"a switch is at most {LONGEST:,} characters long; this one has {len(text):,}")
+        raise UsageError(f"a killswitch expression has at most {LONGEST:,} characters; this one has {len(text):,}")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Python's warnings about the text as code
             expression = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         why = error.msg if isinstance(error, SyntaxError) else "it cannot be read"
-        raise UsageError(f"the switch {_short(text)} is no expression: {why}. {_EXAMPLE}") from None
+        raise UsageError(f"the killswitch {_short(text)} is not an expression: {why}. {_EXAMPLE}") from None
     if not isinstance(expression, ast.Call):
-        raise UsageError(f"{_short(text)} is not the call of a switch. {_EXAMPLE}")
+        raise UsageError(f"{_short(text)} is not a call of a killswitch. {_EXAMPLE}")
     return expression
 
 
 def _switch(function: ast.expr, *, live: bool) -> Callable[..., Block]:
     if not isinstance(function, ast.Name):
-        raise UsageError(f"a switch is called by its bare name. {_EXAMPLE}")
+        raise UsageError(f"call a killswitch by its bare name. {_EXAMPLE}")
     name = function.id
     if name in NOT_BACKTESTED and not (live and name in SWITCHES):
         raise UsageError(f"{name} cannot be {'given as text' if live else 'backtested'}: {NOT_BACKTESTED[name]}")
     if name not in SWITCHES:
-        raise UsageError(f"there is no switch {_short(name)}.{nearest(name, SWITCHES)}")
+        raise UsageError(f"there is no killswitch {_short(name)}.{nearest(name, SWITCHES)}")
     return SWITCHES[name]
 
 

@@ -168,8 +168,8 @@ class GuardedRecording:
         if waiting is not None:
             waiting.undo()
             raise UnknownOutcomeError(
-                f"request {event.request} of {session.owner} would have waited for others beside it, and live their "
-                "order may differ"
+                f"request {event.request} of {session.owner} would have waited for concurrent requests, whose order may "
+                "differ in a live run"
             )
         for guard in self._guards:
             guard.admitted(session, admitted)
@@ -183,14 +183,14 @@ class GuardedRecording:
         where, length = f"request {event.request} of {session.owner}", event.usage.output_tokens
         if cap is not None and length > cap:
             raise UnknownOutcomeError(
-                f"the answer to {where} would have been cut at {cap:,} tokens; it has {length:,}, and what "
-                "would have come of that cannot be told"
+                f"the answer to {where} would have been cut at {cap:,} tokens; it has {length:,}, so what the run would "
+                "have done is not known"
             )
         # Without usage from the provider, a live budget counts its reservation; an imported trace does not show it.
         imported = self.recording.header.imported is not None
         if self.budgets and event.usage.of_answer().unknown and (imported or (cap and length <= 0)):
             raise UnknownOutcomeError(
-                f"the tokens of the answer to {where} are not recorded, so what a budget would have done cannot be told"
+                f"the tokens of the answer to {where} are not recorded, so what a budget would have done is not known"
             )
 
     def _call(self, session: Session, event: ToolCallStarted) -> None:
@@ -204,8 +204,8 @@ class GuardedRecording:
         refused = stopped(session, planned, spec)
         if refused is not None and refused.error is not None:
             raise UnknownOutcomeError(
-                f"at call {event.call_id} of the tool {event.tool} by {session.owner}: {refused.error.message}; "
-                "what would have come of that cannot be told"
+                f"at call {event.call_id} of the tool {event.tool} by {session.owner}: {refused.error.message}; what the "
+                "run would have done then is not known"
             )
 
 

@@ -71,7 +71,7 @@ class Budget:
             UsageError: a limit is not a valid number, or no limit is given.
         """
         if max_tokens is None and max_cost_usd is None:
-            raise UsageError("a budget limits something: max_tokens=, max_cost_usd=, or both")
+            raise UsageError("a budget needs max_tokens=, max_cost_usd=, or both")
         self.max_tokens = None if max_tokens is None else at_least("max_tokens", max_tokens, 0)
         self.max_cost_usd = None if max_cost_usd is None else _dollars(max_cost_usd)
         self._limit_femto = None if max_cost_usd is None else int(Decimal(str(max_cost_usd)) * FEMTO)
@@ -192,7 +192,7 @@ def _checked(model: object, given: object) -> Prices:
     try:
         return Prices.model_validate(fields, strict=True, extra="forbid")
     except ValidationError:
-        raise UsageError(f"{reprlib.repr(given)} are no prices of {model!r}: {_FORM}") from None
+        raise UsageError(f"{reprlib.repr(given)} is not a price of {model!r}: {_FORM}") from None
 
 
 def worst_cost(prompt: int, cap: int, prices: Prices) -> int:

@@ -66,7 +66,7 @@ def stop_when(predicate: Predicate, *, name: str = "stop_when", on_trigger: OnTr
     if not callable(predicate):
         raise UsageError(f"stop_when takes a function of the context; it is {predicate!r}")
     if not isinstance(name, str) or not name:
-        raise UsageError(f"the name of a switch is a text; it is {name!r}")
+        raise UsageError(f"the name of a killswitch is text; it is {name!r}")
     answer = ending(checked_trigger(on_trigger))
 
     async def check(context: PhaseContext) -> Stop | Terminate | None:

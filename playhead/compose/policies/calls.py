@@ -242,4 +242,4 @@ def _known(policy: str, names: Mapping[str, int], tools: Mapping[str, ToolSpec])
     known = [name for name, spec in tools.items() if spec.kind != "meta"]
     for name in names:
         if name not in known:
-            raise UsageError(f"{policy} names {name!r}, which is no tool of this agent.{nearest(str(name), known)}")
+            raise UsageError(f"{policy} names {name!r}, which is not a tool of this agent.{nearest(str(name), known)}")

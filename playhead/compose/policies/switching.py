@@ -105,7 +105,7 @@ def switch_strategy(
             )
         for name in brought:
             if name in tools and tools[name].kind != "meta":
-                raise UsageError(f"{name!r} is a tool of the kernel, of a strategy that may take over; rename yours")
+                raise UsageError(f"{name!r} is the name of a tool of a strategy that may take over; rename yours")
 
     settings = {"switching": allowed.model_dump(mode="json"), "detection": limits.model_dump(mode="json")}
     return Policy("switch_strategy", settings, register, check=check, tools=brought)

@@ -31,7 +31,7 @@ def to_openai(request: Request) -> dict[str, Any]:
     """
     reserved = sorted(NOT_PARAMETERS & request.parameters.keys())
     if reserved:
-        raise ModelRequestError(f"{', '.join(reserved)}: not for a request to set; make a model with other arguments")
+        raise ModelRequestError(f"{', '.join(reserved)}: a request cannot set this; make a model with other arguments")
     tools = {"tools": [tool_to_openai(tool) for tool in request.tools]} if request.tools else {}
     messages = [message_to_openai(message) for message in request.messages]
     return {"model": request.model, "messages": messages, **tools, **sendable(request.parameters)}

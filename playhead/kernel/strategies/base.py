@@ -94,7 +94,7 @@ class Strategy(BaseModel):
             settings: Any = to_json(self.model_dump(mode="json"))
             if self.from_recorded(settings) == self:
                 return settings  # type: ignore[no-any-return]
-            why = "they read otherwise after that"
+            why = "they differ when they are read back"
         except ValueError as error:
             why = str(error)
         raise UsageError(f"the settings of {self.name} cannot be recorded as JSON: {why}")

@@ -22,7 +22,7 @@ def deny(_request: Any) -> bool:
 
 BAD: list[tuple[Any, str]] = [
     (lambda: ks.max_iterations("3"), "max_iterations must be a whole number of at least 0; it is '3'"),  # type: ignore[arg-type]
-    (ks.budget_limit, "a budget limits something"),
+    (ks.budget_limit, "a budget needs max_tokens="),
     (lambda: ks.budget_limit(max_cost_usd=float("nan")), "max_cost_usd is a number of US dollars"),
     (lambda: ks.budget_limit(ks.Budget(max_tokens=1), max_tokens=2), "budget_limit takes a Budget, or limits"),
     (lambda: ks.budget_limit(max_tokens=1, output_cap=0), "output_cap must be a whole number of at least 1; it is 0"),

@@ -131,7 +131,7 @@ BAD_PRICES = [
 @pytest.mark.parametrize("prices", BAD_PRICES)
 def test_prices_that_cannot_be(prices: dict[str, float]):
     """Given ones are an error at once; those of an adapter count as not known, which is one when the run starts."""
-    with pytest.raises(UsageError, match="are no prices of 'scripted/model'"):
+    with pytest.raises(UsageError, match="is not a price of 'scripted/model'"):
         budget_limit(max_cost_usd=1, prices={"scripted/model": prices})
 
     class Wrong(Reporting):

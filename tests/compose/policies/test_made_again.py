@@ -134,5 +134,5 @@ async def test_resumed(tmp_path: Path):
 def test_a_policy_that_this_version_does_not_know():
     """It is not left out without a word: what an agent was held to would not hold in the replay."""
     unknown = HookInfo(role="policy", at="", name="sworn", settings={})
-    with pytest.raises(NotReplayableError, match="sworn of the recorded agent cannot be made again"):
+    with pytest.raises(NotReplayableError, match="sworn of the recorded agent cannot be rebuilt"):
         made_again([unknown])

@@ -161,7 +161,7 @@ async def test_arguments_that_are_no_object_stay_text(stub, model):
 @pytest.mark.parametrize("name", ["model", "messages", "tools", "stream", "n", "api_key", "num_retries", "fallbacks"])
 def test_a_parameter_cannot_change_what_the_recording_says(name):
     """A parameter that decides who answers, how often, or what is asked, is refused."""
-    with pytest.raises(ModelRequestError, match=f"^{name}: not for a request to set"):
+    with pytest.raises(ModelRequestError, match=f"^{name}: a request cannot set this"):
         to_openai(Request(model="openai/m", messages=(), parameters={name: 2}))
 
 
