@@ -11,7 +11,7 @@ import click
 
 from playhead.cli import exits, options
 from playhead.cli.corpus import replay_many
-from playhead.cli.output import PROSE_WIDTH, tell, tell_all, text_console, write_json
+from playhead.cli.output import PROSE_WIDTH, note, tell, tell_all, text_console, write_json
 from playhead.cli.reading import Reading, chosen, open_store
 from playhead.diagnose.document import Document, Row, Section
 from playhead.diagnose.parts import cost_text, counted, time_cell, total_text
@@ -32,6 +32,9 @@ SUCCESSES: Final = (
 """What a success of a run may be."""
 SHOWN: Final = 10
 """Divergences that are printed; the first is the cause, `--json` has them all."""
+UNRECORDED: Final = """if code and arguments are as they were, the program depends on what is not recorded: its clock or chance (ask playhead.facts \
+for them), files, which of its tasks comes first, or a generator that was left early (take all its steps)"""
+"""What may make a program differ besides its code."""
 PARTIAL: Final = {
     "open": "the recording has no end: what would have come after it is not known",
     "truncated": "the recording is cut off: what came after is not known",
@@ -72,6 +75,8 @@ def reproduce(*, runs: tuple[str, ...], trace_dir: Path | None, as_json: bool, *
         name = [Line((run_id_of(path), "bold"))] if len(paths) > 1 else []
         tell({"run_id": run_id_of(path), **asdict(outcome)}, *name, *reproduction_rows(outcome), as_json=as_json)
         codes.add(reproduction_exit_code(outcome))
+        if outcome.divergences and "program" in arguments:
+            note(UNRECORDED)
     return worst(codes)
 
 
@@ -134,10 +139,7 @@ def _remarks(outcome: Reproduction) -> Iterator[Line]:
         "note": outcome.notes,
         "not compared": [f"{name}, {_why_not(name)}" for name in outcome.not_compared],
         "but": ["; ".join(map(str, outcome.changed_sources))] if outcome.changed_sources else [],
-        "in part": [
-            f"a killswitch ended {owner} at a moment that no reproduction repeats: compared up to there"
-            for owner in outcome.raced
-        ],
+        "in part": [f"{each}, up to where a killswitch ended it: no run repeats the moment" for each in outcome.raced],
         "stays frozen": [
             f"{owner}: inside a tool, or ended by a killswitch at a moment" for owner in outcome.not_entered
         ],

@@ -409,7 +409,7 @@ def test_the_command_line_runs_a_program_again(tmp_path: Path, monkeypatch: pyte
 
     def command(*arguments: str) -> tuple[int, str]:
         result = command_line(*arguments)
-        return result.exit_code, result.stdout
+        return result.exit_code, result.output
 
     assert command("reproduce", "latest", "--program", "ourapp:billing") == (
         0,
@@ -417,6 +417,7 @@ def test_the_command_line_runs_a_program_again(tmp_path: Path, monkeypatch: pyte
     )
     code, said = command("reproduce", "latest", "--program", "ourapp:billing", "--arg", "task=y")
     assert (code, "[1].content of the request to the model differs" in said) == (1, True)
+    assert "its clock or chance (ask playhead.facts for them), files, which of its tasks comes first" in said
     code, said = command("replay", "latest", "--program", "ourapp:billing", "--system-prompt", "Be long.")
     assert (code, "verdict   same" in said) == (0, True)
     assert command("reproduce", "latest", "--program", "ourapp:biling")[0] == 2
