@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from playhead.agent.ambient import enclosing
 from playhead.agent.options import DEFAULT, Context, Default, Execution, TraceTo
-from playhead.agent.toolset import address_of, make_fallback, make_model, make_toolset
+from playhead.agent.toolset import address_of, checked_approver, make_fallback, make_model, make_toolset
 from playhead.compose.harness import Block, Harness
 from playhead.errors import UsageError, nearest
 from playhead.kernel import checks
@@ -145,7 +145,7 @@ class Agent:
         self._trace = trace if trace is None or isinstance(trace, Default) else checks.checked_folder(trace)
         self._clock = clock
         self._subscriptions = Subscriptions()
-        self._approver = checks.checked_approver(approver, self.tools, self._harness.approves)
+        self._approver = checked_approver(approver, self.tools, self._harness.approves)
         self._check_blocks()
         self._made: AgentTool | None = None
 

@@ -15,7 +15,6 @@ from playhead.agent.result import RunResult
 from playhead.agent.streaming import StreamEnd
 from playhead.agent.streaming.projection import CANCELLED, Stream
 from playhead.errors import UsageError
-from playhead.kernel.checks import checked_density
 from playhead.kernel.guards import interrupt
 from playhead.kernel.hooks import Terminate
 from playhead.kernel.lifecycle.steering import STOPPED
@@ -53,7 +52,7 @@ class RunControl(Steering):
         Raises:
             UsageError: the density is unknown.
         """
-        self.stream = Stream(run_id, checked_density(density))
+        self.stream = Stream(run_id, _checked_density(density))
         """The queue that the run's events go to."""
         self.waiting = Waiting()
         """Receives the result when the run's event loop is blocked."""
@@ -375,6 +374,13 @@ class RunHandle:
         self._told = True
         if self._task.done() and not self._task.cancelled():
             self._task.exception()
+
+
+def _checked_density(density: Density) -> Density:
+    """Return the density of a stream of events."""
+    if density not in ("tokens", "full"):
+        raise UsageError(f"the density of a stream is 'tokens' or 'full'; it is {density!r}")
+    return density
 
 
 def _plain(reason: object) -> str:

@@ -16,7 +16,9 @@ from playhead.kernel.tool_decorator import tool
 from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from playhead.kernel.approval import Approver
 
 
 log = logging.getLogger("playhead")
@@ -118,6 +120,20 @@ def _checked_kind(given: Tool) -> Tool:
             f"{name}: the kind {kind!r} is for Playhead's own tools; yours has the kind 'function'"
         )
     return given
+
+
+def checked_approver(
+    approver: Approver | None, tools: Mapping[str, Tool], asked_by_switches: Callable[[str], bool]
+) -> Approver | None:
+    """Return the approver; it is required if a tool needs approval and no killswitch has an approver for it."""
+    needing = [name for name, tool in tools.items() if tool.spec.requires_approval and not asked_by_switches(name)]
+    if needing and approver is None:
+        raise UsageError(
+            f"approval is required before {', '.join(needing)} may run; pass approver=, a function that decides on each call"
+        )
+    if approver is not None and not callable(approver):
+        raise UsageError(f"approver is a function that decides on each call; it is {approver!r}")
+    return approver
 
 
 def agents_below(tools: Mapping[str, Tool]) -> Iterator[AgentTool]:

@@ -45,7 +45,7 @@ def ask_in_terminal(*, show: Show | None = None) -> Approver:
     async def approve(request: ApprovalRequest) -> Approval:
         nobody = nobody_at_the_terminal(shown=show is not None)
         if nobody is not None:
-            return Approval(approved=False, why=f"nobody was there to ask: {nobody}", by="terminal")
+            return Approval(approved=False, why=f"nobody could be asked: {nobody}", by="terminal")
         question = "\n".join([*pending_of(request).lines(), PROMPT])
         async with _turn():
             typed = await _ask(sys.stdin.fileno(), question, show or _on_stderr)
@@ -112,7 +112,7 @@ async def _answer_of(inbox: Inbox, pending: PendingApproval, limit_s: float) -> 
 
 # --- the terminal -----------------------------------------------------------------------------------------------------
 
-_line: Final[deque[object]] = deque()
+_queue: Final[deque[object]] = deque()
 """Questions waiting for the process's terminal; the first one has it."""
 
 
@@ -120,13 +120,13 @@ _line: Final[deque[object]] = deque()
 async def _turn() -> AsyncIterator[None]:
     """Wait until the terminal is free. A question whose event loop hangs keeps it."""
     ticket = object()
-    _line.append(ticket)
+    _queue.append(ticket)
     try:
-        while _line[0] is not ticket:  # noqa: ASYNC110 - the first may be another loop's
+        while _queue[0] is not ticket:  # noqa: ASYNC110 - the first may be another loop's
             await anyio.sleep(POLL_S)
         yield
     finally:
-        _line.remove(ticket)
+        _queue.remove(ticket)
 
 
 def nobody_at_the_terminal(*, shown: bool = False) -> str | None:
@@ -135,7 +135,7 @@ def nobody_at_the_terminal(*, shown: bool = False) -> str | None:
         with suppress(AttributeError, ValueError):  # the stream is missing or closed
             if getattr(sys, name).isatty():
                 continue
-        return f"{name} is no terminal"
+        return f"{name} is not a terminal"
     with suppress(OSError):  # a terminal that does not control this process has no foreground
         if os.tcgetpgrp(sys.stdin.fileno()) != os.getpgrp():
             return "the process runs in the background"

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from playhead.compose.registration import Registration
+    from playhead.kernel.forms import Form
     from playhead.kernel.hooks import Unmet
-    from playhead.kernel.passes import Form
     from playhead.kernel.session import Session
     from playhead.kernel.state import PlannedCall
     from playhead.trace.events import EventBase
@@ -151,7 +151,7 @@ class HookContext:
 
 
 RECORDABLE: Final = (AssumptionRecorded, DecisionEvaluated, GuardrailViolation, VerifierVerdict)
-"""What a hook may record."""
+"""The events that a hook may record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ class Questions:
         """
         from playhead.kernel.passes import ask_once  # noqa: PLC0415 - few hooks ask the model
 
-        answer: str = await self._put(prompt, ask_once, purpose)
+        answer: str = await self._ask_outside(prompt, ask_once, purpose)
         return answer
 
     async def ask_for(self, prompt: str, form: type[Form], *, purpose: str = HOOK) -> Form | None:
@@ -178,17 +178,17 @@ class Questions:
 
         An answer that does not fit is sent back, at most twice. Raises like `ask`.
         """
-        from playhead.kernel.passes import ask_for, form_prompt  # noqa: PLC0415 - as above
+        from playhead.kernel.forms import ask_for, form_prompt  # noqa: PLC0415 - as above
 
-        answer: Form | None = await self._put(f"{prompt}\n\n{form_prompt(form)}", ask_for, purpose, form)
+        answer: Form | None = await self._ask_outside(f"{prompt}\n\n{form_prompt(form)}", ask_for, purpose, form)
         return answer
 
-    async def _put(self, prompt: str, question: Callable[..., Any], purpose: str, *form: Any) -> Any:  # noqa: ANN401
+    async def _ask_outside(self, prompt: str, question: Callable[..., Any], purpose: str, *form: Any) -> Any:  # noqa: ANN401
         from playhead.kernel.passes import fresh_thread  # noqa: PLC0415 - as above
 
         context, session = self._context, self._context._session  # noqa: SLF001 - of this file
         purpose = purpose if context._of_policy else HOOK  # noqa: SLF001 - as above
-        with _not_ended(context):
+        with _reopened(context):
             state = session.state
             if state is None or not state.thread.messages:
                 raise UsageError("a hook can ask the model only after bootstrap: before it there is no conversation")
@@ -198,7 +198,7 @@ class Questions:
 
 
 @contextmanager
-def _not_ended(context: HookContext) -> Iterator[None]:
+def _reopened(context: HookContext) -> Iterator[None]:
     """Suspend the end of an agent while a hook checks its answer; an end without an answer stays."""
     session, of_policy = context._session, context._of_policy  # noqa: SLF001 - of this file
     ended, state = session.termination, session.state
@@ -229,7 +229,7 @@ class Facts:
         """Return the value of `answer()`, sync or async, as JSON; in a replay, the value recorded under the same key."""
         context = self._context
         hook, name = context._hook, POLICY if context._of_policy else HOOK  # noqa: SLF001 - of this file
-        with _not_ended(context):
+        with _reopened(context):
             facts = context._session.facts  # noqa: SLF001 - as above
             return await facts.ask(name, answer, key=f"{hook.name if hook else ''}:{key}")
 

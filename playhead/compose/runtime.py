@@ -289,18 +289,18 @@ def fail(hook: Registration, at: _Place, problem: str, *, slow: bool = False) ->
     failures, place = session.agent.gate.hook_failures, (hook.name, f"{where} (slow)" if slow else where)
     is_first, problem = place not in failures, scrub(problem)
     failures.add(place)
-    asking = list(_asking(hook, session)) if hook.required and not slow else []
-    if is_first or asking:
+    relying = list(_relying_on(hook, session)) if hook.required and not slow else []
+    if is_first or relying:
         log.warning("hook %s failed at %s of run %s: %s (reported once)", hook.name, where, session.run.run_id, problem)
-        ends = tuple(each.owner for each in asking)
+        ends = tuple(each.owner for each in relying)
         session.emit(HookFailed(hook=hook.name, where=where, key=key, error=problem, ends=ends, policy=hook.policy))
-    if asking:
-        for each in asking:
+    if relying:
+        for each in relying:
             each.withhold(f"hook:{hook.name}", f"the required hook {hook.name} failed at {where}: {problem}")
         raise RunEndedError(f"the required hook {hook.name} failed at {where}")
 
 
-def _asking(hook: Registration, session: Session) -> Iterator[Session]:
+def _relying_on(hook: Registration, session: Session) -> Iterator[Session]:
     """Yield the session and those above it that have the hook too, because they rely on it."""
     yield session
     while session.parent is not None:

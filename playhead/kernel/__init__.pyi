@@ -1,13 +1,13 @@
 # The public names, each with its home: what a type checker sees, and what `__init__.py` loads when it is first used.
 
+from playhead.kernel.forms import ask_for as ask_for
+from playhead.kernel.forms import form_prompt as form_prompt
 from playhead.kernel.loop import Kernel as Kernel
 from playhead.kernel.loop import run_kernel as run_kernel
 from playhead.kernel.meta_tools import Arguments as Arguments
 from playhead.kernel.meta_tools import MetaTool as MetaTool
 from playhead.kernel.passes import answer_pass as answer_pass
-from playhead.kernel.passes import ask_for as ask_for
 from playhead.kernel.passes import ask_once as ask_once
-from playhead.kernel.passes import form_prompt as form_prompt
 from playhead.kernel.passes import fresh_thread as fresh_thread
 from playhead.kernel.passes import in_phase as in_phase
 from playhead.kernel.passes import run_pass as run_pass

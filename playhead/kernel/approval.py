@@ -50,8 +50,11 @@ class Approval:
     """A decision on one call. A call runs only if this is exactly this type, no subclass, and `approved` is True."""
 
     approved: bool
+    """Whether the call may run."""
     why: str | None = None
+    """The reason, which the model reads after a denial."""
     by: str | None = None
+    """Who decided."""
 
 
 Approver = Callable[[ApprovalRequest], "bool | Approval | Awaitable[bool | Approval]"]
@@ -65,7 +68,7 @@ async def decide(request: ApprovalRequest, approver: Approver | None, timeout_s:
     after that, or after the run was cancelled.
     """
     if approver is None:
-        return {"approved": False, "why": "nobody was there to ask"}
+        return {"approved": False, "why": "nobody could be asked: the agent has no approver"}
     late_at = None if timeout_s is None else anyio.current_time() + timeout_s
     ended = await run_body(lambda: approver(request), is_async=_is_async(approver), timeout_s=timeout_s)
     # The loop may have been blocked since the answer came.

@@ -1,4 +1,4 @@
-"""Validates the arguments of an agent when it is made, so that no run fails because of them."""
+"""Validates arguments when they are given, so that no run fails because of them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,6 @@ from playhead.trace.types import Message, TextPart
 from playhead.trace.values import scrub, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from playhead.kernel.approval import Approver
-    from playhead.kernel.session import Tool
     from playhead.trace.types import Content
     from playhead.trace.values import JsonValue
 
@@ -107,33 +103,11 @@ def functions(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def checked_approver(
-    approver: Approver | None, tools: Mapping[str, Tool], asked_by_switches: Callable[[str], bool]
-) -> Approver | None:
-    """Return the approver; it is required if a tool needs approval and no killswitch has an approver for it."""
-    needing = [name for name, tool in tools.items() if tool.spec.requires_approval and not asked_by_switches(name)]
-    if needing and approver is None:
-        raise UsageError(
-            f"approval is required before {', '.join(needing)} may run; pass approver=, a function that decides on each call"
-        )
-    if approver is not None and not callable(approver):
-        raise UsageError(f"approver is a function that decides on each call; it is {approver!r}")
-    return approver
-
-
 def checked_folder(trace: str | Path) -> Path:
     """Return the folder of the traces."""
     if not isinstance(trace, (str, Path)) or not str(trace) or "\0" in str(trace):
         raise UsageError(f"trace must be a folder, or None for no trace; it is {trace!r}")
     return Path(trace).expanduser()
-
-
-def checked_density(density: object) -> Any:  # noqa: ANN401 - a `Density`
-    """Return the density of a stream of events."""
-    known = ("tokens", "full")
-    if density not in known:
-        raise UsageError(f"the density of a stream is 'tokens' or 'full'; it is {density!r}")
-    return density
 
 
 def checked_id(run_id: str) -> str:

@@ -277,7 +277,7 @@ async def _run_to_end(
         try:
             return strategy, _checked_state(strategy, await strategy.run(state, session))
         except GivenUpError as given_up:
-            from playhead.kernel.passes import hand_over  # noqa: PLC0415 - few agents switch
+            from playhead.kernel.handover import hand_over  # noqa: PLC0415 - few agents switch
 
             strategy, state = await hand_over(given_up, session, next(switches))
 

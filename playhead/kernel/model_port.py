@@ -294,7 +294,7 @@ class RecordingModelPort:
         session, before = self._session, self._session.header.model
         info, self.adapter = self.fallbacks.pop(0)
         session.emit(ProviderFallback(from_model=before, to_model=info.model, reason=describe(error), attempt=failures))
-        session.fall_back(info)
+        session.declare(model=info.model, address=info.address, prices=info.prices)
         return True
 
     def as_recorded(self, completion: Completion, number: int, attempt: int, at_us: list[int]) -> LlmResponded:

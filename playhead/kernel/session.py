@@ -115,10 +115,6 @@ class Session(Emission):
         self.at.state = state
         return state
 
-    def fall_back(self, info: FallbackInfo) -> None:
-        """Name a fallback model in the header, from now on."""
-        self.declare(model=info.model, address=info.address, prices=info.prices)
-
     def declare(self, **fields: Any) -> None:  # noqa: ANN401 - of a header
         """Change fields of the header, from now on."""
         self.header = self.header.model_copy(update=fields)

@@ -12,8 +12,8 @@ from anyio.lowlevel import checkpoint
 from playhead.agent.options import DEFAULT, TraceTo
 from playhead.agent.result import RunResult
 from playhead.agent.running import check_guards, open_control, open_writer, record_run, rules_of
-from playhead.compose.again import joined, made_again
 from playhead.compose.contexts import HOOK, POLICY
+from playhead.compose.rebuilding import joined, rebuilt
 from playhead.diagnose.diff import diff_recordings
 from playhead.diagnose.recording import Recording
 from playhead.errors import ReplayError, RunError, UnrecordedCallError, UsageError
@@ -306,13 +306,13 @@ class ReplayWorld(World):
             return hooks if given is None else given.hooks()
         known = [self._plan.recording.owners[name] for name in self.answers.places.of(session.owner).sources[:1]]
         recorded = next((each for each in map(RecordedHooks, known) if not each.idle), None)
-        return joined(recorded, made_again(session.header.hooks).hooks())
+        return joined(recorded, rebuilt(session.header.hooks).hooks())
 
     def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:
         """Return the overrides' killswitches, or the code's if code was given; otherwise those recorded as data."""
         given = self.given(session.owner)
         if given is not None or not self._has_code:
-            makers = [each.make for each in (given or made_again(session.header.hooks)).guards()]
+            makers = [each.make for each in (given or rebuilt(session.header.hooks)).guards()]
         return super().guards_for(session, makers)
 
     async def fact(self, owner: str, name: str, key: str, answer: Callable[[], Any]) -> JsonValue:

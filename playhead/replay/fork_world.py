@@ -119,7 +119,7 @@ class ForkWorld(ReplayWorld):
         self.answers.results, self.answers.on_missing = plan.overrides.of_calls, plan.on_missing
         model = plan.cast.root_model
         if not self.at.is_recorded:
-            session.fall_back(FallbackInfo(model=model.name, address=address_of(model), prices=self._prices))
+            session.declare(model=model.name, address=address_of(model), prices=self._prices)
             session.model.answer_with(session.model.adapter, [])
         session.declare(max_iterations=plan.header.max_iterations)
         for name in [name for name, patch in plan.overrides.tools.items() if patch is None and name in session.toolset]:

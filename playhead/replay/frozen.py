@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from anyio.lowlevel import checkpoint
 
 from playhead import errors
-from playhead.compose.again import joined, made_again
+from playhead.compose.rebuilding import joined, rebuilt
 from playhead.errors import ModelError, NotReplayableError, PlayheadError, RecordingEndedError, UnrecordedCallError
 from playhead.kernel.agent_tool import AgentTool, check_agent_call
 from playhead.kernel.outcome import Outcome
@@ -85,7 +85,7 @@ class FrozenWorld(World):
         if recorded is None:
             return None
         hooks = RecordedHooks(recorded)
-        return joined(None if hooks.idle else hooks, made_again(session.header.hooks).hooks())
+        return joined(None if hooks.idle else hooks, rebuilt(session.header.hooks).hooks())
 
     def guards_for(self, session: Session, makers: Sequence[Callable[[Session], Guard]]) -> tuple[Guard, ...]:
         """Return guards that repeat the recorded effects of this owner's killswitches."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import TypedDict
 
-from playhead.compose.again import is_made_again
+from playhead.compose.rebuilding import can_rebuild
 from playhead.errors import NotReplayableError, UsageError
 from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool
@@ -181,7 +181,7 @@ def _notes_before(
 
 def _of_hooks(recording: Recording) -> Iterator[str]:
     hooks = (hook for hook in recording.header.agent.hooks if hook.role not in ("tap", "block"))
-    names = ", ".join(f"{hook.name} ({hook.role} {hook.at})" for hook in hooks if not is_made_again(hook))
+    names = ", ".join(f"{hook.name} ({hook.role} {hook.at})" for hook in hooks if not can_rebuild(hook))
     if names:
         yield f"only agent= brings the code of {names}: the replay runs without"
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from playhead.compose.again import joined
+from playhead.compose.rebuilding import joined
 from playhead.compose.runtime import ComposedHooks
 from playhead.diagnose.divergence import call_of
 from playhead.diagnose.parts import short

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
-from playhead.compose.again import is_made_again
 from playhead.compose.killswitches.output_cap import with_output_cap
+from playhead.compose.rebuilding import can_rebuild
 from playhead.errors import NotReplayableError, RunEndedError
 from playhead.kernel import hooks as h
 from playhead.kernel.chokepoints import chokepoint
@@ -120,7 +120,7 @@ class RecordedHooks(Hooks):
 def code_in(owner: OwnerRecording) -> list[str]:
     """Return the hooks of an agent that a replay needs the code of: they changed, stopped or gated its run, or could have."""
     hooks = owner.started.agent.hooks if owner.started else ()
-    rebuilt = {hook.name for hook in hooks if is_made_again(hook)}
+    rebuilt = {hook.name for hook in hooks if can_rebuild(hook)}
     able = [hook.name for hook in hooks if hook.role == "on" or (hook.required and hook.role not in REBUILT)]
     effects = (each.event for each in owner.records if isinstance(each.event, EFFECTS))
     acted = [each.hook for each in effects if each.policy is None and getattr(each, "ends", True)]

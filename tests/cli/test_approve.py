@@ -179,7 +179,7 @@ def test_nobody_to_ask(paying: list[str], home: Path):
     result = playhead(*paying, "--approve", "ask")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == (
-        "playhead: --approve ask has nobody to ask: stdin is no terminal; --approve inbox lets another process decide\n"
+        "playhead: --approve ask has nobody to ask: stdin is not a terminal; --approve inbox lets another process decide\n"
     )
 
 

@@ -181,7 +181,7 @@ async def test_without_a_terminal(somebody: Sitting, monkeypatch: pytest.MonkeyP
         stream.close()
     monkeypatch.setattr(f"playhead.compose.approvers.sys.{name}", stream)
     decision = await ask_in_terminal()(request())  # type: ignore[misc]  # it is async
-    assert decision == Approval(approved=False, why=f"nobody was there to ask: {name} is no terminal", by="terminal")
+    assert decision == Approval(approved=False, why=f"nobody could be asked: {name} is not a terminal", by="terminal")
 
 
 # --- another process --------------------------------------------------------------------------------------------------

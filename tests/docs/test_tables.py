@@ -26,11 +26,11 @@ from playhead.compose import (
     ToolResultContext,
     policies,
 )
-from playhead.compose.again import is_made_again
 from playhead.compose.killswitches.budget import MIN_OUTPUT_TOKENS, OUTPUT_CAP
 from playhead.compose.killswitches.files import LONGEST as LONGEST_REASON
 from playhead.compose.killswitches.prompt_bound import BYTES_PER_TOKEN
 from playhead.compose.policies.searching import MIN_WORDS
+from playhead.compose.rebuilding import can_rebuild
 from playhead.kernel.context.curator import MAX_FAILURES
 from playhead.kernel.context.settings import NUMBERS, TIERS
 from playhead.kernel.meta_tools import MAX_PAGE
@@ -165,8 +165,8 @@ class TestHooks:
         listed = sorted(code(row[0])[0] for row in rows(read("guides/hooks"), "Playhead's policies"))
         assert listed == shipped, "docs/guides/hooks.md has a row for each policy"
         infos = [HookInfo(name=name, role="policy", at="", settings={}) for name in shipped]
-        assert [each.name for each in infos if not is_made_again(each)] == [], (
-            "_AGAIN of compose/again.py has each policy"
+        assert [each.name for each in infos if not can_rebuild(each)] == [], (
+            "_BUILDERS of compose/rebuilding.py has each policy"
         )
 
     async def test_payloads_and_contexts(self) -> None:

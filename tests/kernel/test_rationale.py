@@ -9,7 +9,8 @@ import pytest
 from pydantic import BaseModel, Field
 
 from playhead import tool
-from playhead.kernel.passes import ask_for, form_prompt, fresh_thread, read_form
+from playhead.kernel.forms import ask_for, form_prompt, read_form
+from playhead.kernel.passes import fresh_thread
 from playhead.kernel.prompts import DEFAULT, DEFAULT_WITHOUT_TOOLS, FORMAT, RATIONALE
 from playhead.kernel.rationale import parse_rationale, read_rationales
 from playhead.kernel.state import transition

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, get_args
 
 import anyio
@@ -89,19 +90,10 @@ def budget_limit(  # noqa: PLR0913 - each is a keyword
         own = budget or Budget(max_tokens=max_tokens, max_cost_usd=max_cost_usd)
         return BudgetGuard(session, trigger, own, output_cap, min_output_tokens, PromptMeter(prompt_bound), given)
 
-    async def check(model: Model) -> None:
-        if limits.max_cost_usd is None or model.name in given:
-            return
-        if await prices_of(model) is None:
-            raise UsageError(
-                f"the price of {model.name} is not known, so its cost cannot be limited: give "
-                f"prices={{{model.name!r}: [input_usd, output_usd]}} in US dollars per token, or [0, 0] for a model of your own"
-            )
-
     return guard_block(
         "budget_limit",
         make,
-        check=check,
+        check=None if limits.max_cost_usd is None else partial(_require_price, given),
         max_tokens=limits.max_tokens,
         max_cost_usd=limits.max_cost_usd,
         shared=True if budget else None,
@@ -111,6 +103,14 @@ def budget_limit(  # noqa: PLR0913 - each is a keyword
         prices={name: each.model_dump(exclude_none=True) for name, each in given.items()} or None,
         on_trigger=trigger,
     )
+
+
+async def _require_price(given: Mapping[str, Prices], model: Model) -> None:
+    if model.name not in given and await prices_of(model) is None:
+        raise UsageError(
+            f"the price of {model.name} is not known, so its cost cannot be limited: give "
+            f"prices={{{model.name!r}: [input_usd, output_usd]}} in US dollars per token, or [0, 0] for a model of your own"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,16 +79,8 @@ class GuardedRecording:
         self.tools: dict[str, dict[str, ToolSpec]] = {}
         """The tools of each owner, by name."""
         self._hooks = harness.hooks()
-        run = RunContext(recording.run_id, Recorder(SystemClock()), World())
         self._sessions: dict[str, _Session] = {}
-        for name, owner in recording.owners.items():
-            own = {spec.name: spec for spec in owner.own_tools.values()}
-            if owner.started is not None:
-                header = owner.started.agent
-            else:  # a tool's body uses its agent's model and tools
-                header, own = self._sessions[parent_of(name)].header, {**self.tools[parent_of(name)], **own}
-            session = _Session(run, header, name, for_tool=lambda caller, _: caller)
-            self._sessions[name], self.tools[name] = session, own
+        self._add_sessions()
         self._guards = tuple(maker.make(self._sessions["root"]) for maker in self.makers)
         for session in self._sessions.values():
             session.gate.post(self._guards)
@@ -100,6 +92,18 @@ class GuardedRecording:
         self._now_s = 0.0
         self._turn = -1
         self._caps: dict[Attempt, int] = {}
+
+    def _add_sessions(self) -> None:
+        """Add a session, and the tools, of each owner; a tool's body uses its agent's model and tools."""
+        run = RunContext(self.recording.run_id, Recorder(SystemClock()), World())
+        for name, owner in self.recording.owners.items():
+            own = {spec.name: spec for spec in owner.own_tools.values()}
+            if owner.started is not None:
+                header = owner.started.agent
+            else:
+                header, own = self._sessions[parent_of(name)].header, {**self.tools[parent_of(name)], **own}
+            self._sessions[name] = _Session(run, header, name, for_tool=lambda caller, _: caller)
+            self.tools[name] = own
 
     async def run(self) -> Stop | None:
         """Follow the recording up to where a switch would have ended the run, and return that place.

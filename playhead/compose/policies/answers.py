@@ -87,7 +87,7 @@ def validate_by(validators: list[str], given: tuple[Validator, ...] = ()) -> Pol
 
     def register(harness: Harness) -> None:
         for name, function in zip_longest(validators, given):
-            _ask_code(harness, name, function, f"{name} does not accept it.")
+            _check_with(harness, name, function, f"{name} does not accept it.")
 
     held = tuple(("validator", *each) for each in zip(validators, given, strict=False))
     return Policy("validate", {"validators": validators}, register, stacks=True, functions=held)
@@ -104,7 +104,7 @@ def done_by(function: Validator | None = None) -> Policy:
     return Policy(
         "done_when",
         {},
-        lambda harness: _ask_code(harness, "done_when", function, "The task is not done yet.", DONE_RETRIES),
+        lambda harness: _check_with(harness, "done_when", function, "The task is not done yet.", DONE_RETRIES),
         functions=() if function is None else (("validator", "done_when", function),),
     )
 
@@ -135,7 +135,10 @@ def min_iterations(turns: int) -> Policy:
             )
 
     return Policy(
-        "min_iterations", {"turns": turns}, lambda harness: _judge(harness, "min_iterations", look, inf), check=check
+        "min_iterations",
+        {"turns": turns},
+        lambda harness: _check_answers(harness, "min_iterations", look, inf),
+        check=check,
     )
 
 
@@ -154,7 +157,7 @@ def verify(mode: Literal["reflect", "loop"]) -> Policy:
         is_refused = said is not None and not verified and mode == "loop"
         return f"A check found that the answer does not solve the task: {summary}" if is_refused else None
 
-    return Policy("verify", {"mode": mode}, lambda harness: _judge(harness, "verify", check, 1))
+    return Policy("verify", {"mode": mode}, lambda harness: _check_answers(harness, "verify", check, 1))
 
 
 def adapter_of(output_type: Any) -> TypeAdapter[Any]:  # noqa: ANN401 - any type
@@ -190,7 +193,7 @@ def of_form(form: dict[str, Any], adapter: TypeAdapter[Any] | None = None, class
         harness.on(
             "prompt.system", lambda text, _: f"{text}\n\n{FORM.format(json.dumps(form, ensure_ascii=False))}".lstrip()
         )
-        _judge(harness, "output_type", read)
+        _check_answers(harness, "output_type", read)
 
     held = () if adapter is None else (("output-type", "output_type", *classes),)
     return Policy("output_type", {"form": form}, register, functions=held)
@@ -203,7 +206,7 @@ def _classes_in(annotation: Any) -> Iterator[type]:  # noqa: ANN401 - any type
         yield from _classes_in(each)
 
 
-def _judge(harness: Harness, name: str, judge: Judge, retries: float | None = None) -> None:
+def _check_answers(harness: Harness, name: str, judge: Judge, retries: float | None = None) -> None:
     """Check each answer of the model; a rejected one goes back, at most `retries` times (None: as in `output_retries`)."""
     refused = harness.per_run(lambda: [0])
 
@@ -226,7 +229,7 @@ def _key(name: str, output: JsonValue) -> str:
     return f"{name}:{hashlib.sha256(as_text(output).encode()).hexdigest()[:16]}"
 
 
-def _ask_code(
+def _check_with(
     harness: Harness, name: str, function: Validator | None, feedback: str, retries: int | None = None
 ) -> None:
     """Call the caller's function for each answer; if it fails, the run ends, because no other answer would help."""
@@ -237,17 +240,17 @@ def _ask_code(
         async def ask() -> JsonValue:
             assert function is not None  # noqa: S101 - a replay without it serves the recorded answer
             given = output if adapter is None else adapter.validate_python(from_json(output))
-            return await _said(function, given, feedback)
+            return await _verdict_of(function, given, feedback)
 
         said = await context.facts.ask(_key(name, output), ask)
         if "broke" in said:
             return Terminate(f"{name}: {said['broke']}", terminated_by="output_rejected")
         return None if said["valid"] else said["feedback"] or "no reason given"
 
-    _judge(harness, name, look, retries)
+    _check_answers(harness, name, look, retries)
 
 
-async def _said(function: Validator, output: Any, feedback: str) -> dict[str, Any]:  # noqa: ANN401 - of the output type
+async def _verdict_of(function: Validator, output: Any, feedback: str) -> dict[str, Any]:  # noqa: ANN401 - of the output type
     """Return the verdict of the caller's function; anything but a clear acceptance rejects the output, an error is `broke`."""
     try:
         said = function(output)

@@ -103,11 +103,11 @@ class _Required:
         self._of = harness.per_run(lambda: _Progress(dict(self.tools)))
         harness.tap("tool.result", self._count)
         harness.unmet(self._unmet)
-        harness.before("complete", self._look)
+        harness.before("complete", self._check_answer)
         if self.infer:
-            harness.before("strategy-select", self._ask)
+            harness.before("strategy-select", self._infer)
         if self.max_failures is not None:
-            harness.before("think", self._require_hope)
+            harness.before("think", self._end_if_failing)
 
     def _count(self, completed: ToolCallCompleted, context: ToolResultContext) -> None:
         if completed.ok and not context.in_tool:
@@ -120,7 +120,7 @@ class _Required:
         missing = [name for name, least in run.required.items() if name not in used or (least > 1 and left[name] > 0)]
         return [Unmet(f"call {_label(name, left[name])}", name, left[name]) for name in missing]
 
-    def _look(self, context: PhaseContext) -> Nudge | Stop | None:
+    def _check_answer(self, context: PhaseContext) -> Nudge | Stop | None:
         left = self._unmet(context)
         if not left or not context.answered:
             return None
@@ -130,7 +130,7 @@ class _Required:
         text = f"The task requires a successful call of {names} first. Make it, then answer."
         return ends if run.sent_back > self.retries else Nudge(text, "required-tools", otherwise=ends)
 
-    def _require_hope(self, context: PhaseContext) -> Stop | None:
+    def _end_if_failing(self, context: PhaseContext) -> Stop | None:
         """End the run when a required tool fails repeatedly with the same error."""
         steps, most = context.state.steps, self.max_failures or 1
         for each in self._unmet(context):
@@ -142,7 +142,7 @@ class _Required:
                 return Stop(why, terminated_by=MISSING)
         return None
 
-    async def _ask(self, context: PhaseContext) -> None:
+    async def _infer(self, context: PhaseContext) -> None:
         """Ask the model which further tools the task requires."""
         specs = {name: spec for name, spec in context.tools.items() if spec.kind != "meta"}
         if not specs:
@@ -177,7 +177,7 @@ def tool_budgets(budgets: Mapping[str, int]) -> Policy:
 class _Used:
     calls: Counter[str] = field(default_factory=Counter)
     admitted: set[str] = field(default_factory=set)
-    all_used_said: bool = False
+    is_nudged: bool = False
 
 
 @dataclass
@@ -188,7 +188,7 @@ class _Budgets:
         self._of = harness.per_run(_Used)
         harness.on("tool.call", self._admit)
         harness.tap("tool.result", self._give_back)
-        harness.before("think", self._tell)
+        harness.before("think", self._nudge_when_used_up)
 
     def _admit(self, call: ToolCall, context: CallContext) -> Refuse | None:
         budget = self.budgets.get(call.name)
@@ -209,11 +209,11 @@ class _Budgets:
         if completed.ended == "refused" and completed.call_id in run.admitted:
             run.calls[completed.tool] -= 1
 
-    def _tell(self, context: PhaseContext) -> Nudge | None:
+    def _nudge_when_used_up(self, context: PhaseContext) -> Nudge | None:
         run = self._of(context)
-        if run.all_used_said or any(run.calls[name] < budget for name, budget in self.budgets.items()):
+        if run.is_nudged or any(run.calls[name] < budget for name, budget in self.budgets.items()):
             return None
-        run.all_used_said = True
+        run.is_nudged = True
         calls = ", ".join(f"{name} ({budget})" for name, budget in self.budgets.items())
         text = f"You have made all the calls there are for {calls}. Put the results together: {next_step(context)}."
         return Nudge(text, "budget")

@@ -63,7 +63,7 @@ def detect_loops(detection: LoopDetection | dict[str, Any] | None = None) -> Pol
         def look(context: PhaseContext) -> Nudge | None:
             loop = find(context)
             fix = "compose=[switch_strategy()] lets another strategy take over; "
-            return None if loop is None else told(loop, context, fix)
+            return None if loop is None else stuck_nudge(loop, context, fix)
 
         harness.before("think", look)
 
@@ -109,7 +109,7 @@ def finder(harness: Harness, limits: LoopDetection) -> Callable[[PhaseContext], 
     return find
 
 
-def told(loop: Loop, context: HookContext, fix: str = "") -> Nudge:
+def stuck_nudge(loop: Loop, context: HookContext, fix: str = "") -> Nudge:
     """Record that an agent is stuck, and return the nudge."""
     why = f"{loop.what}. Fix: {fix}LoopDetection({loop.setting}=…) sets the limit"
     context.record(DecisionEvaluated(decision=f"loop-detected: {loop.pattern}", rationale=why))

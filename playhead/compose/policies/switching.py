@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from playhead.compose.policies.loops import finder, limits_of, options_of, told
+from playhead.compose.policies.loops import finder, limits_of, options_of, stuck_nudge
 from playhead.compose.registration import Policy
 from playhead.errors import ModelError, UsageError
-from playhead.kernel import passes
+from playhead.kernel import handover
 from playhead.kernel.describe import describe
 from playhead.kernel.hooks import Nudge, SwitchTo
 from playhead.kernel.rationale import strip_rationales
@@ -58,7 +58,7 @@ class Switching(BaseModel):
     @field_validator("candidates", "fallback_strategy")
     @classmethod
     def _full_names(cls, given: list[str] | str | None) -> list[str] | str | None:
-        return passes.full_names([given])[0] if isinstance(given, str) else given and passes.full_names(given)
+        return handover.full_names([given])[0] if isinstance(given, str) else given and handover.full_names(given)
 
     @property
     def others(self) -> list[str]:
@@ -68,7 +68,7 @@ class Switching(BaseModel):
     @model_validator(mode="after")
     def _complete(self) -> Switching:
         """Fill in the settings of all strategies, so that the header holds them."""
-        self.settings.update(passes.with_defaults(self.others, self.settings))
+        self.settings.update(handover.with_defaults(self.others, self.settings))
         return self
 
 
@@ -90,8 +90,8 @@ def switch_strategy(
             loop = find(context)
             if loop is None:
                 return None
-            word = told(loop, context)
-            return await _consider(allowed, switches(context), loop, context) or word
+            nudge = stuck_nudge(loop, context)
+            return await _consider(allowed, switches(context), loop, context) or nudge
 
         harness.before("think", look)
 
@@ -138,13 +138,13 @@ async def _advice(allowed: Switching, loop: Loop, context: PhaseContext) -> tupl
     """Return the strategy that the model recommends, and why; without an answer, return the current one."""
     now = context.strategy
     names = list(dict.fromkeys([*allowed.candidates, now]))
-    steps, strategies = passes.steps_told(context.state.steps[-LAST:]), passes.described_strategies(names)
+    steps, strategies = handover.steps_told(context.state.steps[-LAST:]), handover.described_strategies(names)
     prompt = _ASK.format(task=text_of(context.task), now=now, stuck=loop.what, steps=steps, strategies=strategies)
     try:
         said = strip_rationales(await context.model.ask(prompt, purpose="switch")).strip()
     except ModelError as error:
         return now, f"kept: the model did not answer: {describe(error)}"
-    choice = passes.named_strategy(said, names)
+    choice = handover.named_strategy(said, names)
     if choice is None:
         error_text = f"it names not one of {', '.join(names)}"
         context.record(StructuredOutputFailed(expected="strategy", error=error_text, attempt=0))

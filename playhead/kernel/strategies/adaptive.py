@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import Field, field_validator, model_validator
 
 from playhead.kernel import KernelState, Purpose, Session, Strategy, ask_once, fresh_thread, transition
-from playhead.kernel.passes import described_strategies, full_names, named_strategy, put_in_charge, with_defaults
+from playhead.kernel.handover import described_strategies, full_names, named_strategy, put_in_charge, with_defaults
 from playhead.kernel.rationale import strip_rationales
 from playhead.kernel.strategies.base import strategy_class, tools_of_all
 from playhead.trace.events import StrategySelected, StructuredOutputFailed

@@ -18,8 +18,9 @@ from pydantic import BaseModel, Field
 
 from playhead.kernel import KernelState, Purpose, Session, Step, Strategy, transition
 from playhead.kernel.describe import shortened
+from playhead.kernel.forms import ask_for, form_prompt
 from playhead.kernel.meta_tools import is_meta
-from playhead.kernel.passes import answer_pass, ask_for, form_prompt, fresh_thread, offered_thread, run_pass
+from playhead.kernel.passes import answer_pass, fresh_thread, offered_thread, run_pass
 from playhead.kernel.plan import (
     NO_TURNS,
     SHOWN,

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from playhead.kernel import Conclusion, KernelState, Purpose, Session, Step, Strategy, transition
-from playhead.kernel.passes import answer_pass, ask_for, closed_thread, form_prompt, in_phase, offered_thread
+from playhead.kernel.forms import ask_for, form_prompt
+from playhead.kernel.passes import answer_pass, closed_thread, in_phase, offered_thread
 from playhead.trace.events import Critique
 from playhead.trace.format import INCOMPLETE
 from playhead.trace.types import text_of

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from pydantic import BaseModel, ConfigDict, Field
 
 from playhead.kernel import REACT, KernelState, Purpose, Session, Step, Strategy, run_kernel, transition
+from playhead.kernel.forms import ask_for, form_prompt
 from playhead.kernel.lifecycle.steering import steered
 from playhead.kernel.meta_tools import is_meta
-from playhead.kernel.passes import ask_for, form_prompt, fresh_thread, in_phase
+from playhead.kernel.passes import fresh_thread, in_phase
 from playhead.trace.events import AlternativesConsidered, Critique, DecisionEvaluated, Thought
 from playhead.trace.types import Alternative, text_of
 
 if TYPE_CHECKING:
-    from playhead.kernel.passes import Form
+    from playhead.kernel.forms import Form
 
 NAME: Final = "tree-of-thought"
 UNKNOWN: Final = 0.5

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from playhead import tool
-from playhead.kernel.passes import read_form
+from playhead.kernel.forms import read_form
 from playhead.kernel.plan import PlanForm, find_problems, resolved, steps_in
 from playhead.replay import reproduce
 from playhead.testing import call, text

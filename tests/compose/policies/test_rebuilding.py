@@ -9,8 +9,8 @@ from pydantic import BaseModel
 
 from playhead import Overrides, load_recording, tool
 from playhead.compose import policies
-from playhead.compose.again import made_again
 from playhead.compose.policies import LoopDetection, Switching
+from playhead.compose.rebuilding import rebuilt
 from playhead.errors import NotReplayableError
 from playhead.replay import replay, reproduce, resume
 from playhead.testing import ScriptedModel, call, text
@@ -135,4 +135,4 @@ def test_a_policy_that_this_version_does_not_know():
     """It is not left out without a word: what an agent was held to would not hold in the replay."""
     unknown = HookInfo(role="policy", at="", name="sworn", settings={})
     with pytest.raises(NotReplayableError, match="sworn of the recorded agent cannot be rebuilt"):
-        made_again([unknown])
+        rebuilt([unknown])

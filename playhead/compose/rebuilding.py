@@ -1,4 +1,4 @@
-"""Rebuild killswitches and policies from the header of a trace.
+"""Rebuilds killswitches and policies from the header of a trace.
 
 Only the killswitches that decide about calls or count turns are rebuilt. The others depend on the model, time, money or files, which
 differ in a replay.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Hooks
     from playhead.trace.header import HookInfo
 
-_AGAIN: Final[dict[str, dict[str, Callable[..., Block]]]] = {
+_BUILDERS: Final[dict[str, dict[str, Callable[..., Block]]]] = {
     "policy": {
         "require_tools": calls.require_tools,
         "tool_budgets": calls.tool_budgets,
@@ -45,12 +45,12 @@ _AGAIN: Final[dict[str, dict[str, Callable[..., Block]]]] = {
 """What rebuilds each block from its settings, by its role and name in the header."""
 
 
-def is_made_again(info: HookInfo) -> bool:
-    """Return whether `made_again` can rebuild this killswitch or policy."""
-    return info.name in _AGAIN.get(info.role, ()) and info.settings is not None
+def can_rebuild(info: HookInfo) -> bool:
+    """Return whether `rebuilt` can rebuild this killswitch or policy."""
+    return info.name in _BUILDERS.get(info.role, ()) and info.settings is not None
 
 
-def made_again(hooks: Iterable[HookInfo]) -> Harness:
+def rebuilt(hooks: Iterable[HookInfo]) -> Harness:
     """Return the blocks of a recorded agent, as far as they are data; the caller's functions give their recorded answers.
 
     Raises:
@@ -58,15 +58,15 @@ def made_again(hooks: Iterable[HookInfo]) -> Harness:
     """
     harness = Harness()
     for info in hooks:
-        if is_made_again(info) or info.role == "policy":
-            harness.use(block_again(info))
+        if can_rebuild(info) or info.role == "policy":
+            harness.use(rebuild(info))
     return harness
 
 
-def block_again(info: HookInfo) -> Block:
-    """Return the killswitch or policy that a header describes; raises like `made_again`."""
+def rebuild(info: HookInfo) -> Block:
+    """Return the killswitch or policy that a header describes; raises as `rebuilt`."""
     try:
-        return _AGAIN[info.role][info.name](**(info.settings or {}))
+        return _BUILDERS[info.role][info.name](**(info.settings or {}))
     except (UsageError, KeyError, TypeError) as error:
         raise NotReplayableError(f"{info.name} of the recorded agent cannot be rebuilt: {error!r}") from None
 
