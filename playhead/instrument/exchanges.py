@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from playhead.compose.killswitches.output_cap import NAMES
-from playhead.diagnose.pieces import without_secrets
+from playhead.diagnose.pieces import rejoined
 from playhead.errors import RunEndedError, UsageError
 from playhead.importing.bodies import is_stream
 from playhead.instrument import formats
@@ -20,13 +20,13 @@ from playhead.instrument.sent import Sent, read
 from playhead.instrument.worlds import Act
 from playhead.kernel.describe import describe
 from playhead.kernel.guards import ask_all, tell, withdraw
-from playhead.trace.base import made
+from playhead.trace.base import altered, made
 from playhead.trace.events import ErrorInfo, LlmFailed, LlmRequested, LlmResponded
 from playhead.trace.types import Completion, Message, Request, Usage, Wire
 from playhead.trace.values import scrub, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from playhead.importing.wire import Asked
     from playhead.instrument.scopes import Scope
@@ -199,7 +199,8 @@ class WireExchange:
             self._strand.sent = sent
             tools = session.messages.tool_ranges(self._request.tools)
         session.run.recorder.redactor.add_parameters(self._request.parameters)
-        wire = Wire(
+        wire = made(
+            Wire,
             format=None if self._wire is None else self._wire.format.name,
             url=f"{asked.method} {asked.url}",
             headers=dict(asked.headers),
@@ -249,8 +250,8 @@ class WireExchange:
 
     def _event(self, error: BaseException | None, body: bytes) -> LlmResponded | LlmFailed:
         why = None if error is None else f"{type(error).__name__}: {describe(error)}"
-        known = without_secrets(body, self._scope.session.run.recorder.redactor.redact_text)
-        wire = Wire(status=self._status, headers=self._headers, body=known, error=why and scrub(why))
+        known = _without_secrets(body, self._scope.session.run.recorder.redactor.redact_text)
+        wire = made(Wire, status=self._status, headers=self._headers, body=known, error=why and scrub(why))
         if self._wire is None:
             completion = Completion(usage=Usage(unknown=1)) if error is None and self._status < 400 else None  # noqa: PLR2004
             failure: BaseException | None = error
@@ -263,7 +264,7 @@ class WireExchange:
             with self._scope.lock:
                 at_us = [*self._at_us, self._scope.session.run.recorder.clock.now_us()]
                 answered = self._scope.session.model.as_recorded(completion, self._number, self._asked.attempt, at_us)
-            return answered.model_copy(update={"wire": wire})
+            return altered(answered, {"wire": wire})
         return self._failed(failure, None if self._status == 0 else wire)
 
     def _failed(self, failure: BaseException | None, wire: Wire | None) -> LlmFailed:
@@ -287,3 +288,11 @@ class WireExchange:
         failed = self._failed(Halted("the program ended while the model was asked"), None)
         self._scope.session.emit_left(failed)
         tell(self._scope.session, failed, "response", request=self._number, attempt=self._asked.attempt)
+
+
+def _without_secrets(body: bytes, redact: Callable[[str], str]) -> JsonValue:
+    """Return a body as JSON: text where it is text, in which `redact` has seen what the pieces of a stream say together."""
+    try:
+        return rejoined(body.decode(), redact)
+    except UnicodeDecodeError:
+        return to_json(body)

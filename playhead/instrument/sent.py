@@ -127,19 +127,17 @@ class SentMessages:
 
     def _id(self, message: Message) -> int:
         key = _key(message)
-        number = self._ids.get(key)
-        if number is not None:
-            return number
-        ref, port = self._refs.get(_key(message, name=None)), self._session.messages
-        fields: dict[str, Any] = message.model_dump(include={"tool_call_id", "name"}, exclude_none=True)
-        if ref is not None:
-            added = port.refer(message, ref, fields)
-        else:
-            if message.tool_calls:
-                fields["tool_calls"] = message.tool_calls
-            added = port.add(message.role, message.content, **fields)
-        self._ids[key] = added.id
-        return added.id
+        if (number := self._ids.get(key)) is None:
+            ref, port = self._refs.get(_key(message, name=None)), self._session.messages
+            fields: dict[str, Any] = {"tool_call_id": message.tool_call_id, "name": message.name}
+            if ref is not None:
+                added = port.join(message, ref=ref, **fields)
+            elif message.tool_calls:  # with arguments that nobody has checked
+                added = port.add(message.role, message.content, tool_calls=message.tool_calls, **fields)
+            else:
+                added = port.join(message, content=message.content, **fields)
+            number = self._ids[key] = added.id
+        return number
 
 
 def _key(message: Message, **other: object) -> Hashable:

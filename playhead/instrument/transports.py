@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import builtins
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -60,7 +60,7 @@ class RecordedTransport:
             return self._inner.handle_request(request)
         asked = _asked(request, request.read())
         tape = _Tape(wires.open(asked), request)
-        with tape.ending():
+        with tape:
             return tape.recorded(tape.served() or self._inner.handle_request(tape.request(asked)))
 
     async def handle_async_request(self, request: Any) -> Any:  # noqa: ANN401
@@ -69,7 +69,7 @@ class RecordedTransport:
             return await self._inner.handle_async_request(request)
         asked = _asked(request, await request.aread())
         tape = _Tape(await wires.aopen(asked), request)
-        with tape.ending():
+        with tape:
             return tape.recorded(tape.served() or await self._inner.handle_async_request(tape.request(asked)))
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - closing, entering, leaving
@@ -120,14 +120,12 @@ class _Tape:
         self._parts.append(part)
         self._exchange.chunk(part)
 
-    @contextmanager
-    def ending(self) -> Iterator[None]:
+    def __enter__(self) -> None:
         """End the exchange with what is raised inside this block."""
-        try:
-            yield
-        except BaseException as error:
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
             self.end(error)
-            raise
 
     def end(self, error: BaseException | None) -> None:
         """End the exchange, unless it has ended."""
@@ -154,14 +152,14 @@ class _Stream:
         self._tape = tape
 
     def __iter__(self) -> Iterator[bytes]:
-        with self._tape.ending():
+        with self._tape:
             for part in self._parts:
                 self._tape.take(part)
                 yield part
         self._tape.end(None)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        with self._tape.ending():
+        with self._tape:
             async for part in self._parts:
                 self._tape.take(part)
                 yield part

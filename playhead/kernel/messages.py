@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.kernel.context.settings import curator_for
 from playhead.kernel.hooks import SUPPRESS
 from playhead.kernel.state import Thread
-from playhead.trace.base import made
+from playhead.trace.base import altered, made
 from playhead.trace.events import MessageAdded, MessageRef, NudgeIssued, ToolsDefined
 from playhead.trace.types import Message, text_of, with_ids
 
@@ -68,7 +68,7 @@ class ThreadRecord:
                 return None
             passed = passed or message.model_copy(update={"content": ""})  # results refer to its calls
         if passed is message and response.request not in self._session.gate.rewritten:
-            passed = self.refer(message, made(MessageRef, request=response.request), {})
+            passed = self.join(message, ref=made(MessageRef, request=response.request))
         elif passed is not None:
             passed = self.add("assistant", passed.content, tool_calls=passed.tool_calls)
         if self.curator is not None:
@@ -102,7 +102,7 @@ class ThreadRecord:
             stored = {} if shown.key is None else {"stored": shown.key}
             passed = self.add(role, shown.content, **stored, **fields)
         elif passed is message and told is None and completed.call_id not in session.gate.rewritten:
-            passed = self.refer(message, made(MessageRef, call=completed.call_id), fields)
+            passed = self.join(message, ref=made(MessageRef, call=completed.call_id), **fields)
         else:
             passed = self.add(role, passed.content, **fields)
         if self.curator is not None:
@@ -159,12 +159,12 @@ class ThreadRecord:
             message.role, message.content, tool_calls=message.tool_calls, transient=True, replaces=replaces, **fields
         )
 
-    def refer(self, message: Message, ref: MessageRef, fields: dict[str, Any]) -> Message:
-        """Add a message whose content stands in another event; a field that is not set is not written."""
+    def join(self, message: Message, **fields: Any) -> Message:  # noqa: ANN401 - of MessageAdded
+        """Add a message as these fields say it, which `made` takes as they are: its own content, or a reference to it."""
         if message.id != self._next:  # another message has joined while hooks ran
-            message = message.model_copy(update={"id": self._next})
+            message = altered(message, {"id": self._next})
         self._next += 1
-        self._session.emit(made(MessageAdded, id=message.id, role=message.role, ref=ref, **fields))
+        self._session.emit(made(MessageAdded, id=message.id, role=message.role, **fields))
         return message
 
     async def _offered(self, tag: str, message: Message, key: str = "", **details: Any) -> Message | None:  # noqa: ANN401

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from playhead.kernel.models.base import Model
     from playhead.kernel.state import KernelState, PlannedCall, Thread
-    from playhead.trace.events import LlmResponded, MessageRef, ToolCallCompleted
+    from playhead.trace.events import LlmResponded, ToolCallCompleted
     from playhead.trace.types import Completion, Content, FallbackInfo, Message, Range, Request, Role, ToolSpec
     from playhead.trace.values import JsonValue
 
@@ -114,8 +114,8 @@ class ThreadPort(Protocol):
     def sent(self, thread: Thread, request: Request) -> Thread:
         """Return the messages that a request sends; record those that hooks added or changed."""
 
-    def refer(self, message: Message, ref: MessageRef, fields: dict[str, Any]) -> Message:
-        """Add a message whose content stands in another event; a field that is not set is not written."""
+    def join(self, message: Message, **fields: Any) -> Message:  # noqa: ANN401 - of MessageAdded
+        """Add a message as these fields say it, which `made` takes as they are: its own content, or a reference to it."""
 
     def tool_id(self, spec: ToolSpec, *, offered: bool = True) -> int:
         """Return the id of a tool; the first time, record it, by default as one that was changed for a request."""
