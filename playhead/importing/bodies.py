@@ -42,7 +42,7 @@ def first(value: JsonValue, *names: str) -> JsonValue:
 
 def text(value: JsonValue) -> str:
     """Return a text that can be recorded."""
-    return scrub(value) if isinstance(value, str) else ""
+    return "" if not isinstance(value, str) else value if value.isascii() else scrub(value)
 
 
 def count(value: JsonValue) -> int:

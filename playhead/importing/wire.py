@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from playhead.importing.bodies import Json, Place, at, object_of, text
+from playhead.importing.bodies import Json, Place, at, object_of, parsed, text
 
 if TYPE_CHECKING:
     import re
@@ -79,12 +79,15 @@ class WireRequest:
     """The wire format; `format.name`, such as `openai-chat`, is the word for it in a trace."""
     url: str
     """Address without user info, query and fragment."""
-    body: dict[str, JsonValue]
-    """The body, parsed. It is never changed in place."""
     raw: bytes
     """The bytes of the body."""
 
-    @property
+    @cached_property
+    def body(self) -> JsonValue:
+        """The body, parsed: an object, as `read_request` has seen. It is never changed in place."""
+        return parsed(self.raw)
+
+    @cached_property
     def model(self) -> str:
         """The model as `provider/model`; the provider is that of the wire format."""
         return f"{self.format.provider}/{self.format.model(self)}"

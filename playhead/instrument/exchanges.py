@@ -137,9 +137,12 @@ class WireExchange:
 
     def start(self) -> None:
         """Record the request; nothing can end the run between this and the sending."""
-        session = self._scope.session
+        session, asked, strand = self._scope.session, self._asked, self._strand
         try:
-            session.emit_start(self._requested(), "request", self._name, self._leave)
+            event, needles = self._requested(), session.run.recorder.redactor.needles
+            said = event.model, event.parameters, asked.method, asked.url, asked.headers, needles
+            is_clean = session.emit_start(event, "request", self._name, self._leave, is_clean=strand.said == said)
+            strand.said = is_clean and said
         except RunEndedError as ended:
             withdraw(session, self._request)
             raise Halted(str(ended)) from ended

@@ -43,6 +43,8 @@ class Strand:
     """The thread and the task."""
     sent: Sent | None = None
     """Its last request."""
+    said: object = None
+    """What the event of that says beside numbers, if redaction concerns nothing in it."""
 
 
 _strand: Final[ContextVar[Strand | None]] = ContextVar("playhead-strand", default=None)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Session
     from playhead.trace.events import LlmResponded, ToolCallCompleted
     from playhead.trace.redaction import Redactor
-    from playhead.trace.types import Range
+    from playhead.trace.types import Content, Range, ToolCall
 
 
 @dataclass(slots=True)
@@ -78,15 +78,19 @@ def _grown(asked: Asked, last: Sent, wire: WireRequest) -> Sent | None:
     old, body = last.asked.body, asked.body
     longer = len(body) - len(old)
     last.end = last.end or (_end(wire) if longer > 0 else 0)
-    if not (last.end and body.startswith(old[: last.end] + b",") and body.endswith(old[last.end :])):
+    if not (
+        last.end
+        and body.startswith(old[: last.end])
+        and body.startswith(b",", last.end)
+        and body.endswith(old[last.end :])
+    ):
         return None
     name, end = wire.format.thread, last.end + longer
     more = parsed(b"[" + body[last.end + 1 : end] + b"]")
     if not (isinstance(more, list) and more) or wire.messages[-1].role == "assistant":  # a call may join that
         return None
-    grown = WireRequest(wire.format, wire.url, {**wire.body, name: [*wire.body[name], *more]}, body)
-    messages = (*wire.messages, *wire.format.messages({name: more}))
-    vars(grown).update(messages=messages, tools=wire.tools, parameters=wire.parameters)
+    grown, messages = WireRequest(wire.format, wire.url, body), (*wire.messages, *wire.format.messages({name: more}))
+    vars(grown).update(model=wire.model, messages=messages, tools=wire.tools, parameters=wire.parameters)
     return Sent(asked, grown, len(wire.messages), last.end, end, last.needles, last.hashed, last.ranges)
 
 
@@ -108,8 +112,8 @@ class SentMessages:
         self._session = session
         self._ids: dict[Hashable, int] = {}
         """Ids by content."""
-        self._refs: dict[Hashable, MessageRef] = {}
-        """Answers and results that the program may send back, by the message that it would send."""
+        self._refs: dict[Hashable, dict[str, Any]] = {}
+        """References to answers and results that the program may send back, by the message that it would send."""
 
     def ranges(self, messages: tuple[Message, ...], known: tuple[Range, ...]) -> tuple[Range, ...]:
         """Return the ids of a request's messages as ranges, after those that are `known`; write the messages that are new."""
@@ -117,32 +121,29 @@ class SentMessages:
 
     def note_answer(self, response: LlmResponded) -> None:
         """Remember the message that would repeat an answer."""
-        message = made(Message, id=0, role="assistant", content=response.text, tool_calls=response.tool_calls)
-        self._refs[_key(message)] = made(MessageRef, request=response.request)
+        self._refs["assistant", _said(response.text, response.tool_calls), None] = {"request": response.request}
 
     def note_result(self, completed: ToolCallCompleted) -> None:
         """Remember the message that would repeat a result."""
-        message = Message(id=0, role="tool", content=completed.observation(), tool_call_id=completed.call_id)
-        self._refs[_key(message)] = made(MessageRef, call=completed.call_id)
+        self._refs["tool", completed.observation(), completed.call_id] = {"call": completed.call_id}
 
     def _id(self, message: Message) -> int:
-        key = _key(message)
-        if (number := self._ids.get(key)) is None:
-            ref, port = self._refs.get(_key(message, name=None)), self._session.messages
+        key = message.role, _said(message.content, message.tool_calls), message.tool_call_id
+        if (number := self._ids.get((key, message.name))) is None:
+            ref, port = self._refs.get(key), self._session.messages
             fields: dict[str, Any] = {"tool_call_id": message.tool_call_id, "name": message.name}
             if ref is not None:
-                added = port.join(message, ref=ref, **fields)
+                added = port.join(message, ref=made(MessageRef, **ref), **fields)
             elif message.tool_calls:  # with arguments that nobody has checked
                 added = port.add(message.role, message.content, tool_calls=message.tool_calls, **fields)
             else:
                 added = port.join(message, content=message.content, **fields)
-            number = self._ids[key] = added.id
+            number = self._ids[key, message.name] = added.id
         return number
 
 
-def _key(message: Message, **other: object) -> Hashable:
-    """Return what a message says, as a key; the JSON of its parts would cost as much as the whole request."""
-    name = other.get("name", message.name)
-    is_plain = type(message.content) is str and not message.tool_calls
-    said = message.content if is_plain else message.model_dump_json(include={"content", "tool_calls"})
-    return message.role, said, message.tool_call_id, name
+def _said(content: Content, calls: tuple[ToolCall, ...]) -> Hashable:
+    """Return what a message says, as a key: its text, or the bytes of its parts, whose JSON would cost as much as the request."""
+    if type(content) is str and not calls:
+        return content
+    return made(Message, id=0, role="assistant", content=content, tool_calls=calls).model_dump_json().encode()

@@ -235,8 +235,8 @@ def _stream_class(kind: type, library: Any) -> type:  # noqa: ANN401
 
 
 def _asked(request: Any, body: bytes) -> Asked:  # noqa: ANN401
-    target = request.url.raw_path.partition(b"?")[0].decode("ascii", "replace")
-    url = f"{request.url.scheme}://{request.url.netloc.decode('ascii', 'replace')}{target}"
+    path, _, query = request.url.raw_path.partition(b"?")
+    url = f"{request.url.scheme}://{(request.url.netloc + path).decode('ascii', 'replace')}"
     headers = _read(request.headers)
     return Asked(
         request.method,
@@ -244,7 +244,7 @@ def _asked(request: Any, body: bytes) -> Asked:  # noqa: ANN401
         _kept(headers),
         body,
         attempt=count(parsed(headers.get("x-stainless-retry-count", "0"))),
-        secrets=_secrets(headers, request.url.params.multi_items() if request.url.query else ()),
+        secrets=_secrets(headers, request.url.params.multi_items() if query else ()),
     )
 
 

@@ -93,16 +93,19 @@ class Emission:
         """Whether its code, or that of an agent above it, was abandoned."""
         return self.ending.left_behind or (self.parent is not None and self.parent.left_behind)
 
-    def emit_start(self, event: EventBase, kind: Kind, name: str, leave: Callable[[], object]) -> None:
+    def emit_start(
+        self, event: EventBase, kind: Kind, name: str, leave: Callable[[], object], *, is_clean: bool = False
+    ) -> bool:
         """Record the start of something; no agent can end between the check that it runs and the write.
 
-        `leave` records its end if its own code is abandoned.
+        `leave` records its end if its own code is abandoned. Return whether redaction concerns nothing in the event, which
+        is not looked for where that `is_clean` already.
 
         Raises:
             RunEndedError: this agent, or one above it, has ended.
         """
         recorder, in_flight = self.run.recorder, self.run.in_flight
-        prepared = recorder.prepare(event, self.owner, self.at.iteration)
+        prepared = recorder.prepare(event, self.owner, self.at.iteration, is_clean=is_clean)
         with in_flight.lock:
             self.require_running()
             in_flight.open[self.owner, kind, name] = leave
@@ -111,6 +114,7 @@ class Emission:
             recorder.notify(prepared, written)
         if not written.ok and not recorder.sealed:
             self._on_lost(event)
+        return prepared.event is event and bool(prepared.data)
 
     def emit_end(self, kind: Kind, name: str, *events: tuple[EventBase, int | None]) -> bool:
         """Record the end of something, each event with its turn; return False if it was abandoned before.

@@ -55,8 +55,7 @@ class ThreadRecord:
         `replaces` names the messages that it replaces.
         """
         passed = await self._offered("message.user", Message(id=self._next, role="user", content=content))
-        fields: dict[str, Any] = {"replaces": replaces} if replaces else {}
-        return None if passed is None else self.add("user", passed.content, **fields)
+        return None if passed is None else self.add("user", passed.content, replaces=replaces)
 
     async def add_reply(self, response: LlmResponded) -> Message | None:
         """Add the model's answer, whose content is already in the response; None if a hook removed it."""
@@ -84,9 +83,7 @@ class ThreadRecord:
         `told` replaces the result's own text.
         """
         role: Role = "user" if planned.source == "text" else "tool"
-        fields = {"name": completed.tool, "tool_call_id": completed.call_id}
-        if role == "user":
-            del fields["tool_call_id"]
+        fields = {"name": completed.tool, "tool_call_id": None if role == "user" else completed.call_id}
         message = made(Message, id=self._next, role=role, content=told or completed.message_text(role), **fields)
         session, passed = self._session, message
         if session.gate.hooks is not None:

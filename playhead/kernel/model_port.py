@@ -392,9 +392,7 @@ def _as_model_error(error: BaseException) -> BaseException:
 def within_limits(error: BaseException) -> BaseException:
     """Return the failure, not retryable if its provider asks for a longer pause than the maximum."""
     pause_s = getattr(error, "retry_after_s", None)
-    if not isinstance(error, ModelError) or pause_s is None or not error.retryable:
-        return error
-    if pause_s <= MAX_RETRY_DELAY_S:
+    if not isinstance(error, ModelError) or not error.retryable or (pause_s or 0) <= MAX_RETRY_DELAY_S:
         return error
     why = f"It asks for a pause of {pause_s:g} s, longer than the {MAX_RETRY_DELAY_S:g} s that are waited at most"
     error.args = (f"{describe(error)}. {why}: not asked again",)

@@ -148,7 +148,7 @@ def _rules() -> tuple[_Rule, ...]:
     return tuple(_Rule(place, fields) for place, fields in enumerate(_formats()["rules"]))
 
 
-_ending: Final = threading.Event()
+_ending: Final[list[bool]] = []  # true when Python ends
 
 
 @atexit.register
@@ -157,7 +157,7 @@ def _leave() -> None:
 
     This module is imported before what flushes at exit, so those functions have run: the last registered runs first.
     """
-    _ending.set()
+    _ending.append(True)
     time.sleep(0.01)
 
 
@@ -178,7 +178,7 @@ def keywords() -> Callable[[bytes], list[int]]:
     occurring = getattr(made, "_set", made).Match  # without re2's own layer, which costs as much as 100 bytes of text
 
     def look(data: bytes) -> list[int]:
-        if _ending.is_set() and threading.current_thread().daemon:
+        if _ending and threading.current_thread().daemon:
             threading.Event().wait()
         return occurring(data) or []
 

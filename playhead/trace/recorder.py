@@ -131,8 +131,8 @@ class Recorder:
             self.notify(prepared, written)
         return written.ok
 
-    def prepare(self, event: EventBase, owner: str, iteration: int | None) -> Prepared:
-        """Redact and encode an event. The user's redaction functions run here, so no lock may be held."""
+    def prepare(self, event: EventBase, owner: str, iteration: int | None, *, is_clean: bool = False) -> Prepared:
+        """Redact, unless it `is_clean`, and encode an event. The user's redaction functions run here, so no lock may be held."""
         listeners: list[OnRecord] = []
         for each in self._subscriptions:
             if each.entries:
@@ -145,7 +145,7 @@ class Recorder:
         else:
             try:
                 data = encode_data(event)
-                if self.redactor.concerns(data):
+                if not is_clean and self.redactor.concerns(data):
                     event = self.redactor.redact_model(event)
                     data = encode_data(event)
                 if owner != "root":

@@ -280,7 +280,7 @@ class Request:
     @property
     def recorded_parameters(self) -> dict[str, JsonValue]:
         """The parameters as the trace records them."""
-        return recorded(self.parameters, self.record_parameters)
+        return recorded(self.parameters, self.record_parameters) if self.parameters else {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from playhead.errors import ModelError, ModelRequestError, ModelUnavailableError, RateLimitError
-from playhead.importing.bodies import at, events, objects, parsed, placed, text
+from playhead.importing.bodies import at, events, object_of, objects, parsed, placed, text
 from playhead.importing.wire import WireAnswer, WireRequest
 from playhead.instrument.formats.anthropic_messages import AnthropicMessages
 from playhead.instrument.formats.genai import GenerateContent
@@ -41,8 +41,8 @@ def read_request(method: str, url: str, body: bytes) -> WireRequest | None:
         body: the bytes of the body.
     """
     found = next((each for each in FORMATS if each.path.search(url)), None) if method == "POST" else None
-    read = parsed(body) if found else None
-    return WireRequest(found, url, read, body) if found and isinstance(read, dict) else None
+    wire = WireRequest(found, url, body) if found else None
+    return wire if wire and isinstance(wire.body, dict) else None
 
 
 def read_answer(wire: WireRequest, status: int, headers: Mapping[str, str], body: bytes) -> WireAnswer:
@@ -72,7 +72,7 @@ def with_cap(wire: WireRequest, tokens: int) -> WireRequest:
 def with_body(wire: WireRequest, body: Json, url: str | None = None) -> WireRequest:
     """Return the request with another body, at another address."""
     raw = wire.raw if body is wire.body else json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-    return WireRequest(wire.format, url or wire.url, body, raw)
+    return WireRequest(wire.format, url or wire.url, raw)
 
 
 def _refusal(status: int, read: Iterable[JsonValue]) -> ModelError | None:
@@ -87,6 +87,7 @@ def _refusal(status: int, read: Iterable[JsonValue]) -> ModelError | None:
 
 
 def _error_in(read: JsonValue) -> JsonValue:
-    if at(read, "type") == "error":
-        return at(read, "error") or read
-    return at(read, "error") or at(read, "response", "error")
+    said = object_of(read)
+    if said.get("type") == "error":
+        return said.get("error") or read
+    return said.get("error") or at(said, "response", "error")

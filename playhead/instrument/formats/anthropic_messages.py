@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from playhead.importing.bodies import Json, Place, at, count, object_of, objects, parsed, text
 from playhead.importing.wire import Format
 from playhead.instrument.formats.pieces import call, content_of, message, simplest, tool, usage_of
-from playhead.trace.base import altered, made
+from playhead.trace.base import made
 from playhead.trace.types import Completion, ImagePart, TextPart
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _usage(usage: Json) -> Usage:
         reasoning_tokens=("output_tokens_details", "thinking_tokens"),
     )
     cached = sum(count(usage.get(name)) for name in ("cache_read_input_tokens", "cache_creation_input_tokens"))
-    return altered(found, {"input_tokens": found.input_tokens + max(0, cached)})
+    return found.model_copy(update={"input_tokens": found.input_tokens + max(0, cached)})  # perhaps impossible
 
 
 def _content(parts: JsonValue) -> Content:

@@ -64,8 +64,8 @@ class OpenAIChat(Format):
             return None
         said = object_of(choice.get("message"))
         return Completion(
-            text=text(first(said, "content", "refusal")),
-            thinking=text(first(said, "reasoning_content", "reasoning")) or None,
+            text=text(said.get("content") or said.get("refusal")),
+            thinking=text(said.get("reasoning_content") or said.get("reasoning")) or None,
             tool_calls=_calls(said),
             finish_reason=text(choice.get("finish_reason")) or None,
             usage=usage_of(
@@ -120,5 +120,4 @@ def _joined_calls(fragments: Iterable[Json]) -> list[Json]:
 
 def _of_call(fragments: list[Json], *names: str) -> str:
     """Return a text of a call: a `function`, or a `custom` tool, whose input is any text."""
-    bodies = (first(each, "function", "custom") for each in fragments)
-    return "".join(text(first(body, *names)) for body in bodies)
+    return "".join(text(first(first(each, "function", "custom"), *names)) for each in fragments)

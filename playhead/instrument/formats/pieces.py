@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from playhead.importing.bodies import Json, Place, at, text
 from playhead.kernel.repair.lenient_json import read_call
 from playhead.trace.base import made
-from playhead.trace.types import ImagePart, Message, Part, TextPart, ToolCall, ToolSpec, Usage
+from playhead.trace.types import LARGEST_COUNT, ImagePart, Message, Part, TextPart, ToolCall, ToolSpec, Usage
 from playhead.trace.values import as_text
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def content_of(parts: JsonValue, *, texts: tuple[str, ...], image: str = "", url
     read: list[Part] = [
         made(ImagePart, url=text(at(each, *url)))
         if image and at(each, "type") == image and text(at(each, *url))
-        else made(TextPart, text=text(at(each, "text")) if at(each, "type") in texts else _json(each))
+        else made(TextPart, text=text(at(each, "text")) if at(each, "type") in texts else text(as_text(each)))
         for each in parts
     ]
     return simplest(read)
@@ -59,10 +59,6 @@ def begins_with_system(messages: list[Json]) -> bool:
     return bool(messages) and messages[0].get("role") in ("system", "developer")
 
 
-def _json(part: JsonValue) -> str:
-    return text(as_text(part))
-
-
 def tool(spec: Json, schema: str) -> ToolSpec:
     """Return a tool; one that the provider runs itself has its type as its name."""
     parameters = spec.get(schema)
@@ -81,4 +77,7 @@ def call(call_id: JsonValue, name: JsonValue, arguments: JsonValue) -> ToolCall:
 
 def usage_of(counts: JsonValue, **places: Place) -> Usage:
     """Return an answer's tokens. `places` says where each number of `Usage` stands; a missing one is 0."""
-    return Usage.model_validate({name: at(counts, *place) or 0 for name, place in places.items()})
+    values = [at(counts, *place) or 0 for place in places.values()]
+    given = dict(zip(places, values, strict=True))
+    is_usual = set(map(type, values)) == {int} and min(values) >= 0 and max(values) <= LARGEST_COUNT
+    return made(Usage, **given) if is_usual else Usage.model_validate(given)

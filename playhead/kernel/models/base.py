@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, runtime_checkable
 
 from playhead.errors import UsageError
-from playhead.trace.types import Usage, dollars, shown
+from playhead.trace.types import Usage, dollars, is_made, shown
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
@@ -113,7 +113,8 @@ class Checked(Protocol):
 
 def believed(usage: object, cost_usd: object) -> tuple[Usage, float | None]:
     """Return the tokens and US dollars that an adapter reports, without impossible values, which third-party code may report."""
-    read = Usage.model_validate(usage.__dict__ if isinstance(usage, Usage) else usage or {"unknown": 1})
+    given = usage.__dict__ if isinstance(usage, Usage) else usage or {"unknown": 1}
+    read = usage if isinstance(usage, Usage) and is_made(usage) else Usage.model_validate(given)
     cost = dollars(cost_usd)
     if cost is None and cost_usd is not None:
         said = f"cost_usd {shown(cost_usd)}"
