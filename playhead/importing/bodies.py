@@ -79,13 +79,9 @@ def events(data: bytes, content_type: str) -> list[Json] | None:
     An event that is cut off, or is not a JSON object, is left out.
     """
     if "event-stream" in content_type:
-        return [
-            each
-            for written in _server_sent(data.decode("utf-8", "replace"))
-            if isinstance(each := parsed(written), dict)
-        ]
+        return objects([*map(parsed, _server_sent(data.decode("utf-8", "replace")))])
     if "ndjson" in content_type:
-        return [each for line in data.split(b"\n") if isinstance(each := parsed(line), dict)]
+        return objects([*map(parsed, data.split(b"\n"))])
     return None
 
 

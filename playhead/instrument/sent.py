@@ -78,12 +78,8 @@ def _grown(asked: Asked, last: Sent, wire: WireRequest) -> Sent | None:
     old, body = last.asked.body, asked.body
     longer = len(body) - len(old)
     last.end = last.end or (_end(wire) if longer > 0 else 0)
-    if not (
-        last.end
-        and body.startswith(old[: last.end])
-        and body.startswith(b",", last.end)
-        and body.endswith(old[last.end :])
-    ):
+    is_longer = last.end and body.startswith(old[: last.end]) and body.startswith(b",", last.end)
+    if not (is_longer and body.endswith(old[last.end :])):
         return None
     name, end = wire.format.thread, last.end + longer
     more = parsed(b"[" + body[last.end + 1 : end] + b"]")

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, runtime_checkable
 
 from playhead.errors import UsageError
-from playhead.trace.types import Usage, dollars, is_made, shown
+from playhead.trace.base import is_made
+from playhead.trace.types import Usage, dollars, shown
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
