@@ -86,8 +86,8 @@ class ChatLog:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._descriptor = os.open(self.path, _FLAGS, 0o600)
             try:
-                self._hold(self.path, self._descriptor)
-                self._go_on(self.path, self._descriptor, chat_id)
+                self._lock_file(self.path, self._descriptor)
+                self._continue(self.path, self._descriptor, chat_id)
             except BaseException:
                 self.close()
                 raise
@@ -113,7 +113,7 @@ class ChatLog:
         self.close()
 
     @staticmethod
-    def _hold(path: Path, descriptor: int) -> None:
+    def _lock_file(path: Path, descriptor: int) -> None:
         try:
             import fcntl  # noqa: PLC0415 - not on Windows, where two processes are not kept apart
         except ImportError:
@@ -123,7 +123,7 @@ class ChatLog:
         except BlockingIOError:
             raise ChatError(f"the chat {path} is in use; end the other session first") from None
 
-    def _go_on(self, path: Path, descriptor: int, chat_id: str) -> None:
+    def _continue(self, path: Path, descriptor: int, chat_id: str) -> None:
         content = path.read_bytes()
         whole = content[: content.rfind(b"\n") + 1]
         if not whole and not _BEGINNING.startswith(content[: len(_BEGINNING)]):

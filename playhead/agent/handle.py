@@ -39,7 +39,7 @@ LONGEST: Final = 1000
 """The maximum length of a recorded reason, in characters."""
 TERMINATED: Final = "terminated"
 """The reason code of a run that `terminate` ended."""
-_going_on: Final[set[asyncio.Task[RunResult]]] = set()
+_running_tasks: Final[set[asyncio.Task[RunResult]]] = set()
 """Strong references to running tasks, because an event loop holds only weak ones."""
 
 
@@ -190,13 +190,13 @@ class RunHandle:
         self._outcome: concurrent.futures.Future[RunResult] = concurrent.futures.Future()
         self._error: BaseException | None = None
         self._finished = False
-        self._told = False
+        self._retrieved = False
         """Whether the outcome was retrieved."""
         self._lock = threading.Lock()
         control.waiting.deliver = self._finish
         self._loop = running_loop()
         self._task = self._loop.create_task(self._run(main), name=f"playhead-{run_id}")
-        _going_on.add(self._task)
+        _running_tasks.add(self._task)
         self._task.add_done_callback(self._ended)
 
     # --- status ----------------------------------------------------------------------------------------------------
@@ -237,11 +237,11 @@ class RunHandle:
         Returns:
             True if this paused the run; False if it was already paused, stopping or over.
         """
-        return self._control.pause(_plain(reason))
+        return self._control.pause(_checked_reason(reason))
 
     def resume(self, reason: str = "resumed by the caller") -> bool:
         """Resume a paused run; return False if it is not paused."""
-        return self._control.resume(_plain(reason))
+        return self._control.resume(_checked_reason(reason))
 
     def stop(self, reason: str = "stopped by the caller") -> bool:
         """Stop the run gracefully: finish the current turn and its calls, then ask the model once for its best answer.
@@ -252,7 +252,7 @@ class RunHandle:
         Returns:
             True if this stopped the run; False if it was already stopping or over.
         """
-        return self._control.stop(_plain(reason))
+        return self._control.stop(_checked_reason(reason))
 
     def terminate(self, reason: str = "terminated by the caller") -> bool:
         """Terminate the run at once, without an answer. The output is the best one so far; the status is `failed`.
@@ -260,7 +260,7 @@ class RunHandle:
         Returns:
             True if this ended the run; False if it had already ended.
         """
-        return self._control.end(_plain(reason))
+        return self._control.end(_checked_reason(reason))
 
     # --- the end ---------------------------------------------------------------------------------------------------
 
@@ -281,7 +281,7 @@ class RunHandle:
             return self._outcome.result(timeout)
         finally:
             if self._outcome.done():
-                self._tell()
+                self._mark_retrieved()
 
     def when_over(self, function: Callable[[RunResult | None], object]) -> None:
         """Call a function with the result when the run ends, in that thread. The result is None if awaiting raises."""
@@ -298,9 +298,9 @@ class RunHandle:
             why = f" by {kind.__name__}" if kind is not None else ""
             self._control.end(f"its `async with` block was left{why} before it had ended")
         await self._over()
-        ours = error is None and not left_early and not self._told
-        self._tell()
-        if ours and isinstance(self._error, Exception):  # otherwise the error would go unnoticed
+        is_unseen = error is None and not left_early and not self._retrieved
+        self._mark_retrieved()
+        if is_unseen and isinstance(self._error, Exception):  # otherwise the error would go unnoticed
             raise self._error
 
     def __aiter__(self) -> AsyncIterator[StreamEvent]:
@@ -315,13 +315,13 @@ class RunHandle:
         try:
             while (event := await self._stream.queue.get()) is not None:
                 if isinstance(event, StreamEnd):
-                    self._tell()
+                    self._mark_retrieved()
                 yield event
         finally:
             self._stream.queue.give_up()
 
     async def _wait(self) -> RunResult:
-        self._told = True
+        self._retrieved = True
         if running_loop() is not self._loop:
             return await asyncio.shield(asyncio.wrap_future(self._outcome))
         try:
@@ -364,14 +364,14 @@ class RunHandle:
         self._stream.finish(self.result, error)
 
     def _ended(self, task: asyncio.Task[RunResult]) -> None:
-        _going_on.discard(task)
+        _running_tasks.discard(task)
         self._finish(None, asyncio.CancelledError())  # if the task was cancelled before it began
-        if self._told:
-            self._tell()
+        if self._retrieved:
+            self._mark_retrieved()
 
-    def _tell(self) -> None:
+    def _mark_retrieved(self) -> None:
         """Mark the error as retrieved, so that asyncio does not log it."""
-        self._told = True
+        self._retrieved = True
         if self._task.done() and not self._task.cancelled():
             self._task.exception()
 
@@ -383,7 +383,7 @@ def _checked_density(density: Density) -> Density:
     return density
 
 
-def _plain(reason: object) -> str:
+def _checked_reason(reason: object) -> str:
     """Return a reason as text that can be recorded."""
     if not isinstance(reason, str):
         raise UsageError(f"a reason is text; it is {reason!r}")

@@ -87,14 +87,14 @@ async def execute(
     Returns:
         The result; None if the agent was abandoned meanwhile, and its end recorded.
     """
-    state, error = await _strategy_run(session, task, scope)
+    state, error = await _begin_and_run(session, task, scope)
     _termination_of(session, state)
     state = close_state(state, session)
     if _is_cut_off(session, error):
-        state = _without_unseen(state, session)
+        state = _without_unchecked(state, session)
     elif session.gate.hooks is not None:
         try:
-            state = await _complete(state, session, error if isinstance(error, Exception) else None)
+            state = await _check_output(state, session, error if isinstance(error, Exception) else None)
         except BaseException as raised:  # noqa: BLE001 - as above
             # A stopped replay comes before any other error.
             error = raised if isinstance(raised, ReplayError) else error or raised
@@ -128,14 +128,14 @@ def _is_cut_off(session: Session, error: BaseException | None) -> bool:
     return cancelled or not (error is None or isinstance(error, Exception))
 
 
-def _without_unseen(state: KernelState, session: Session) -> KernelState:
+def _without_unchecked(state: KernelState, session: Session) -> KernelState:
     """Return the state, without its output if hooks would have to check it."""
     hooks = session.gate.hooks and session.gate.hooks.callers()
-    unseen = hooks is not None and (hooks.wants("answer.final") or hooks.at_phase("complete"))
-    return transition(state, output=None) if unseen else state
+    unchecked = hooks is not None and (hooks.wants("answer.final") or hooks.at_phase("complete"))
+    return transition(state, output=None) if unchecked else state
 
 
-async def _strategy_run(
+async def _begin_and_run(
     session: Session, task: Content, scope: AbstractContextManager[None]
 ) -> tuple[KernelState, BaseException | None]:
     """Return the strategy's last state, and its exception."""
@@ -145,7 +145,7 @@ async def _strategy_run(
     try:
         with scope:
             state = await _begin(first, session, task)
-            return await _run_strategy(state, session), None
+            return await _run_until_accepted(state, session), None
     except RunEndedError:
         # The strategy used a port after the end.
         return session.state or first, None
@@ -177,7 +177,7 @@ def abandoned_execution(session: Session) -> Execution:
     """
     state = session.state or KernelState(task_id=session.run.run_id, strategy=session.header.strategy)
     termination = _termination_of(session, state)
-    state = _without_unseen(close_state(state, session, termination), session)
+    state = _without_unchecked(close_state(state, session, termination), session)
     return _execution(session, state, None)
 
 
@@ -203,14 +203,14 @@ async def _begin(state: KernelState, session: Session, task: Content) -> KernelS
     state = session.reach(transition(state, thread=thread))
     await steer("bootstrap", "after", state, session)
     session.require_running()
-    state = session.reach(await _with_seeds(state, session))
+    state = session.reach(await _emit_seeds(state, session))
     for phase in ("guardrail", "cost-route", "strategy-select"):
         session.require_running()
         await visit(phase, state, session)
     return state
 
 
-async def _run_strategy(state: KernelState, session: Session) -> KernelState:
+async def _run_until_accepted(state: KernelState, session: Session) -> KernelState:
     """Run the strategy, and again each time a hook rejects its answer."""
     strategy, switches = strategy_of(session.header), count(1)
     resumed = 0
@@ -222,7 +222,7 @@ async def _run_strategy(state: KernelState, session: Session) -> KernelState:
             session.terminate("max_iterations", state.best)
         if not session.ended:
             session.terminate("end_turn", state.output, source=f"strategy:{session.header.strategy}")
-        state, resumes = await _looked_at(state, session)
+        state, resumes = await _checked_by_hooks(state, session)
         if session.ended:
             return state
         if not (resumes or strategy.goes_on):
@@ -230,7 +230,7 @@ async def _run_strategy(state: KernelState, session: Session) -> KernelState:
         resumed += 1
 
 
-async def _looked_at(state: KernelState, session: Session) -> tuple[KernelState, bool]:
+async def _checked_by_hooks(state: KernelState, session: Session) -> tuple[KernelState, bool]:
     """Let hooks check the strategy's answer; if they reject it, the agent has not ended.
 
     Also return whether the same strategy continues.
@@ -244,10 +244,10 @@ async def _looked_at(state: KernelState, session: Session) -> tuple[KernelState,
     state = cast("KernelState", session.state)
     if said is None or isinstance(said.answer, Skip):
         return state, False
-    return await _sent_back(said, state, session), isinstance(said.answer, Resume)
+    return await _with_rejection(said, state, session), isinstance(said.answer, Resume)
 
 
-async def _sent_back(said: Said, state: KernelState, session: Session) -> KernelState:
+async def _with_rejection(said: Said, state: KernelState, session: Session) -> KernelState:
     """Return the state in which the model continues with the hook's message; if it cannot, the agent stays ended."""
     answer, ended = said.answer, session.termination
     word = Nudge(answer.reason, "resume") if isinstance(answer, Resume) else cast("Nudge", answer)
@@ -282,7 +282,7 @@ async def _run_to_end(
             strategy, state = await hand_over(given_up, session, next(switches))
 
 
-async def _complete(state: KernelState, session: Session, error: Exception | None) -> KernelState:
+async def _check_output(state: KernelState, session: Session, error: Exception | None) -> KernelState:
     """Let hooks check the output; if a required hook fails, it is withheld."""
     try:
         session.at.enter_phase("complete")
@@ -360,7 +360,7 @@ async def _first_messages(session: Session, task: Content) -> Thread:
     return preamble.add(message)
 
 
-async def _with_seeds(state: KernelState, session: Session) -> KernelState:
+async def _emit_seeds(state: KernelState, session: Session) -> KernelState:
     """Emit the payloads of `harness.emit`; messages and nudges join the thread."""
     for tag, given in session.gate.hooks.seeds() if session.gate.hooks else ():
         payload = await session.facts.ask(SEED, partial(to_json, given), key=tag)

@@ -64,8 +64,8 @@ class RecordingModelPort:
         self.adapter, self.fallbacks = adapter, fallbacks
 
     @property
-    def asked(self) -> int:
-        """Requests so far."""
+    def requests(self) -> int:
+        """The number of requests so far."""
         return self._next_request
 
     async def complete(
@@ -121,19 +121,19 @@ class RecordingModelPort:
             **fields,
         )
 
-    async def _attempts(self, request: Request, asked: LlmRequested) -> LlmResponded:
+    async def _attempts(self, request: Request, requested: LlmRequested) -> LlmResponded:
         """Ask the model, with retries, then each fallback, until one answers."""
         attempt = failures = 0
         while True:
             try:
-                return await self._attempt(request, asked, attempt)
+                return await self._attempt(request, requested, attempt)
             except ModelError as failed:
                 error, attempt, failures = failed, attempt + 1, failures + 1
             if error.retryable and failures < self._tries():
-                await self._wait(asked.request, attempt, error.retry_after_s)
+                await self._wait(requested.request, attempt, error.retry_after_s)
             elif self._fall_back(error, attempt):
                 failures, model = 0, self._session.header.model
-                request, asked = replace(request, model=model), asked.model_copy(update={"model": model})
+                request, requested = replace(request, model=model), requested.model_copy(update={"model": model})
             else:
                 raise error
 
@@ -183,59 +183,58 @@ class RecordingModelPort:
         message = self._session.messages.add("user", scrub(prompt))
         return await self.complete(Thread().add(message), parameters=parameters, purpose="tool")
 
-    async def _admitted(self, request: Request, asked: LlmRequested) -> tuple[Request, LlmRequested]:
+    async def _admitted(self, request: Request, requested: LlmRequested) -> tuple[Request, LlmRequested]:
         """Return an attempt as the killswitches admit it, and its event."""
         self._session.require_running()
         sent = await admit(self._session, request) if self._session.gate.guards else request
         update: dict[str, Any] = {"attempt": sent.attempt} if sent.attempt else {}
         if sent.parameters is not request.parameters:
             update["parameters"] = sent.recorded_parameters
-        return sent, asked.model_copy(update=update) if update else asked
+        return sent, requested.model_copy(update=update) if update else requested
 
-    async def _attempt(self, request: Request, asked: LlmRequested, attempt: int) -> LlmResponded:
+    async def _attempt(self, request: Request, requested: LlmRequested, attempt: int) -> LlmResponded:
         """Send the request once; record it before it is sent, and its end, whatever happens."""
         session, clock = self._session, self._session.run.recorder.clock
         if attempt or session.gate.guards:
-            request, asked = await self._admitted(replace(request, attempt=attempt), asked)
-        name = f"{asked.request}.{attempt}"
+            request, requested = await self._admitted(replace(request, attempt=attempt), requested)
+        number, name = requested.request, f"{requested.request}.{attempt}"
         heard: list[int] = []
         completion: Completion | None = None
         started = clock.now_us()
 
         def left() -> None:
-            event = self._failed(asked, CancelledError(), started, _spent(None, completion, session.header.prices))
+            event = self._failed(requested, CancelledError(), started, _spent(None, completion, session.header.prices))
             session.emit_left(event)
-            tell(session, event, "response", request=asked.request, attempt=attempt)
+            tell(session, event, "response", request=number, attempt=attempt)
 
-        self._begin(request, asked, name, left)
+        self._begin(request, requested, name, left)
         started = clock.now_us()
         event: LlmResponded | LlmFailed
         try:
             with session.run.current("request", session.owner, name):
-                completion = await self._answer(request, asked, heard)
+                completion = await self._answer(request, requested, heard)
             if session.gate.guards:
                 await in_time(session)
-            event = response = self.as_recorded(completion, asked.request, attempt, [started, *heard, clock.now_us()])
+            event = response = self.as_recorded(completion, number, attempt, [started, *heard, clock.now_us()])
         except BaseException as error:
             failure = within_limits(_as_model_error(error))
             redact_error(failure, session.run.recorder.redactor, of_provider=True)
             is_free = not heard and _is_refusal(error)
             spent = (Usage(), 0.0) if is_free else _spent(failure, completion, session.header.prices)
-            event = self._failed(asked, failure, started, spent, stack_of(error))
+            event = self._failed(requested, failure, started, spent, stack_of(error))
             if failure is error:
                 raise
             raise failure from error
-        else:
-            return response
         finally:
             if session.emit_end("request", name, (event, session.at.iteration)) and session.gate.guards:
-                tell(session, event, "response", request=asked.request, attempt=attempt)
+                tell(session, event, "response", request=number, attempt=attempt)
+        return response
 
-    def _begin(self, request: Request, asked: LlmRequested, name: str, left: Callable[[], None]) -> None:
+    def _begin(self, request: Request, requested: LlmRequested, name: str, left: Callable[[], None]) -> None:
         """Record the start of an attempt; if that fails, the request is not sent."""
         session = self._session
         try:
-            session.emit_start(asked, "request", name, left)
+            session.emit_start(requested, "request", name, left)
         except BaseException:
             with session.run.in_flight.lock:
                 session.run.in_flight.open.pop((session.owner, "request", name), None)
@@ -243,13 +242,13 @@ class RecordingModelPort:
             raise
 
     def _failed(
-        self, asked: LlmRequested, failure: BaseException, started_us: int, spent: Spent, stack: str | None = None
+        self, requested: LlmRequested, failure: BaseException, started_us: int, spent: Spent, stack: str | None = None
     ) -> LlmFailed:
         """Return the event of an attempt that failed or was cancelled."""
         recorder, is_error = self._session.run.recorder, isinstance(failure, Exception)
         return LlmFailed(
-            request=asked.request,
-            attempt=asked.attempt,
+            request=requested.request,
+            attempt=requested.attempt,
             error=ErrorInfo(type=type(failure).__name__, message=describe(failure)) if is_error else _CANCELLED,
             retryable=getattr(failure, "retryable", False),
             cancelled=None if is_error else True,
@@ -260,24 +259,24 @@ class RecordingModelPort:
             stack=recorder.redactor.redact_error(stack) if is_error and stack else None,
         )
 
-    def _answer(self, request: Request, asked: LlmRequested, heard: list[int]) -> Awaitable[Completion]:
+    def _answer(self, request: Request, requested: LlmRequested, heard: list[int]) -> Awaitable[Completion]:
         """Ask the adapter, for a stream where there is a listener; `heard` gets the time of the first piece."""
-        if asked.attempt or asked.parameters:  # the adapter gets a copy of what is recorded
-            request = replace(request, parameters=deepcopy(request.parameters) if asked.parameters else {})
+        if requested.attempt or requested.parameters:  # the adapter gets a copy of what is recorded
+            request = replace(request, parameters=deepcopy(request.parameters) if requested.parameters else {})
         listener = self._session.run.listener
-        told = None if listener is None else listener(self._session, asked)
-        if told is None:
+        show = None if listener is None else listener(self._session, requested)
+        if show is None:
             return self.adapter.complete(request)
 
         def hear(text: str) -> None:
             heard[:] = heard or [self._session.run.recorder.clock.now_us()]
-            told(text)
+            show(text)
 
         return streamed(self.adapter, request, hear)
 
-    async def _wait(self, number: int, attempt: int, asked_s: float | None) -> None:
+    async def _wait(self, number: int, attempt: int, retry_after_s: float | None) -> None:
         delay_s = min(self._session.header.retry_delay_s * 2 ** min(attempt - 1, 16), MAX_RETRY_DELAY_S)
-        delay_s = max(delay_s, asked_s or 0.0)
+        delay_s = max(delay_s, retry_after_s or 0.0)
         self._session.emit(LlmRetried(request=number, attempt=attempt, delay_s=delay_s))
         await self._session.facts.sleep(delay_s)
 

@@ -27,8 +27,8 @@ class ModelPort(Protocol):
         """Replace the model and its fallbacks."""
 
     @property
-    def asked(self) -> int:
-        """Requests so far."""
+    def requests(self) -> int:
+        """The number of requests so far."""
 
     async def complete(
         self,

@@ -35,7 +35,6 @@ RATIONALE: Final = (
     "A block is no call: the call must follow it."
 )
 """Worded on a 1.5B model: longer rules made it write blocks without calls until its tokens were used up."""
-FACTS: Final = "Background facts:"
 FORMAT: Final = (
     "To call a tool, reply with one JSON block like this, and with nothing else:\n"
     '```json\n{"tool": "NAME", "arguments": {…}}\n```\n'
@@ -52,7 +51,7 @@ def system_prompt(header: AgentHeader, *, has_tools: bool) -> str:
     if header.rationale and has_tools:
         parts.append(RATIONALE)
     facts = "\n".join(f"- {name}: {as_text(value)}" for name, value in header.task_context.items())
-    parts += [f"{FACTS}\n{facts}"] if facts else []
+    parts += [f"Background facts:\n{facts}"] if facts else []
     return "\n\n".join(parts)
 
 

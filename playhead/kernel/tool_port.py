@@ -152,7 +152,7 @@ class RecordingToolPort:
         if session.gate.guards:
             await before_call(session, planned)
         args_hash, fingerprint = session.run.recorder.identity_of(_arguments(call))
-        given = args_hash if fingerprint is None else json_hash(_arguments(call))
+        raw_hash = args_hash if fingerprint is None else json_hash(_arguments(call))
         if call.id in self._ids:  # results are matched by id
             raise UsageError(f"the call id {call.id!r} of {session.owner} has been used already")
         self._ids.add(call.id)
@@ -166,7 +166,7 @@ class RecordingToolPort:
         try:
             session.emit_start(started, "call", call.id, left)
             started_us = clock.now_us()
-            reached = skipped or await self._outcome(planned, args_hash, given, started_us)
+            reached = skipped or await self._outcome(planned, args_hash, raw_hash, started_us)
             if skipped is None and session.gate.guards:
                 await in_time(session)
             outcome = reached
@@ -217,29 +217,24 @@ class RecordingToolPort:
             understood=None if self._repairer is None else self._repairer.understood(call),
         )
 
-    async def _outcome(self, planned: PlannedCall, args_hash: str, given: str, started_us: int) -> Outcome:
-        """Return the outcome of a call; `given` is the hash of its arguments before redaction."""
+    async def _outcome(self, planned: PlannedCall, args_hash: str, raw_hash: str, started_us: int) -> Outcome:
+        """Return the outcome of a call; `raw_hash` is the hash of its arguments before redaction."""
         session, call, tool = self._session, planned.call, self._tools.get(planned.call.name)
         if tool is None or not (planned.source in ("tool", "program") or session.offers(call.name)):
             return await self._explained(call, self._unknown(call.name))
         if call.arguments is None:
             why = f"the arguments of {call.name} are no JSON object"
             return await self._explained(call, Outcome.refusal("InvalidArguments", why))
-        spec = tool.spec
-        context = ToolContext(
-            session, call.id, call.name, session.at.iteration, planned.position, args_hash, started_us, spec.timeout_s
-        )
-        problem = tool.check(call.arguments, context)
-        lenient = spec.kind == "meta"  # the kernel's own tools read whatever they can write as text
-        if problem is None and not lenient and self._repairer is not None and self._repairer.is_refused(call):
-            problem = ErrorInfo(type="InvalidArguments", message=f"the arguments do not fit {call.name}")
-        if problem is not None:
-            refused = problem if isinstance(problem, Outcome) else Outcome(ok=False, error=problem, ended="refused")
-            return await self._explained(call, refused)
+        spec, position = tool.spec, planned.position
+        turn, limit_s = session.at.iteration, spec.timeout_s
+        context = ToolContext(session, call.id, call.name, turn, position, args_hash, started_us, limit_s)
+        checked = self._checked(call, tool.check(call.arguments, context), spec)
+        if checked is not None:
+            return await self._explained(call, checked)
         if spec.requires_approval or session.gate.guards:
-            kept_back = await self._kept_back(planned, spec, args_hash, given)
-            if kept_back is not None:
-                return kept_back
+            refused = await self._refused(planned, spec, args_hash, raw_hash)
+            if refused is not None:
+                return refused
         session.require_running()
         try:
             with session.run.current("call", session.owner, call.id):
@@ -250,6 +245,13 @@ class RecordingToolPort:
             return Outcome.failure("NoOutcome", f"{call.name} returned {type(outcome).__name__} instead of an Outcome")
         return outcome
 
+    def _checked(self, call: ToolCall, problem: ErrorInfo | Outcome | None, spec: ToolSpec) -> Outcome | None:
+        """Return the outcome of a call that its tool or the repair refuses, or that its tool answers without a run."""
+        lenient = spec.kind == "meta"  # the kernel's own tools read whatever they can write as text
+        if problem is None and not lenient and self._repairer is not None and self._repairer.is_refused(call):
+            return Outcome.refusal("InvalidArguments", f"the arguments do not fit {call.name}")
+        return Outcome(ok=False, error=problem, ended="refused") if isinstance(problem, ErrorInfo) else problem
+
     async def _explained(self, call: ToolCall, outcome: Outcome) -> Outcome:
         return outcome if self._repairer is None else await self._repairer.explained(call, outcome)
 
@@ -258,20 +260,20 @@ class RecordingToolPort:
             return Outcome.refusal("ToolNotOffered", f"{name} is not offered for this part of the task")
         return Outcome.refusal("UnknownTool", f"there is no tool {name!r}.{nearest(name, self._tools)}")
 
-    async def _kept_back(self, planned: PlannedCall, spec: ToolSpec, args_hash: str, given: str) -> Outcome | None:
+    async def _refused(self, planned: PlannedCall, spec: ToolSpec, args_hash: str, raw_hash: str) -> Outcome | None:
         """Return the outcome of a call that a killswitch or an approver refuses, or None."""
         outcome = None if spec.kind == "meta" else stopped(self._session, planned, spec)
         guards = asking(self._session, planned, spec) if outcome is None else []
         for guard in guards:
-            outcome = await self._denied(guard, spec, planned, args_hash)
+            outcome = await self._ask_approval(guard, spec, planned, args_hash)
             if outcome is not None:
                 return outcome
-        if guards and json_hash(planned.call.arguments) != given:
+        if guards and json_hash(planned.call.arguments) != raw_hash:
             why = "are not those that were approved: something (a subscriber, a hook) has written into them since"
             return Outcome.refusal("ArgumentsChanged", f"the arguments of {planned.call.name} {why}")
         return outcome
 
-    async def _denied(
+    async def _ask_approval(
         self, guard: Guard | None, spec: ToolSpec, planned: PlannedCall, args_hash: str
     ) -> Outcome | None:
         """Ask for approval; return the outcome of a denied call, or None."""

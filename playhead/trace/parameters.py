@@ -34,7 +34,7 @@ KNOWN: Final = frozenset(_WORDS["known"])
 """Parameters whose value is a number, a word, or a set of plain settings, by the names that providers use."""
 TEXTS: Final = frozenset(_WORDS["texts"])
 """Parameters that instruct or constrain the model as its prompt does; their value may be any text or JSON Schema."""
-Place = tuple[str, ...]
+KeyPath = tuple[str, ...]
 """The path of a parameter: the names of its containers, then its own."""
 CONTAINERS: Final = frozenset(_WORDS["containers"])
 """Parameters that hold others; each inner parameter is judged by its own name."""
@@ -120,19 +120,19 @@ def recorded(parameters: Mapping[str, JsonValue], also: Collection[str] = ()) ->
         parameters: request parameters, as JSON.
         also: more paths to record by value; `extra_body.top_x` names a parameter inside a container.
     """
-    return _nested({path: value if kept else _mark(path, value) for path, value, kept in _judged(parameters, also)})
+    return _nested({path: value if kept else _mark(path, value) for path, value, kept in _classified(parameters, also)})
 
 
 def unrecorded_values(
     parameters: Mapping[str, JsonValue], also: Collection[str] = ()
 ) -> Iterator[tuple[str, JsonValue]]:
     """Yield path and value of each parameter that would not be recorded by value."""
-    return ((".".join(path), value) for path, value, kept in _judged(parameters, also) if not kept)
+    return ((".".join(path), value) for path, value, kept in _classified(parameters, also) if not kept)
 
 
 def known(parameters: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Return only the parameters that are recorded by value."""
-    return _nested({path: value for path, value, kept in _judged(parameters) if kept and not is_unrecorded(value)})
+    return _nested({path: value for path, value, kept in _classified(parameters) if kept and not is_unrecorded(value)})
 
 
 def unrecorded(parameters: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
@@ -152,7 +152,7 @@ def restored(
     kept: Mapping[str, JsonValue], given: Mapping[str, JsonValue], also: Collection[str] = ()
 ) -> dict[str, JsonValue]:
     """Return recorded parameters in which each fingerprint of a given value is replaced by that value."""
-    values = {path: value for path, value, is_kept in _judged(given, also) if not is_kept}
+    values = {path: value for path, value, is_kept in _classified(given, also) if not is_kept}
     same = {path: value for path, value in values.items() if _flat(kept).get(path) == _mark(path, value)}
     return _nested({**_flat(kept), **same})
 
@@ -162,11 +162,13 @@ def is_unrecorded(value: JsonValue) -> bool:
     return isinstance(value, dict) and value.get(TYPE_TAG) == _TAG
 
 
-def _mark(path: Place, value: JsonValue) -> JsonValue:
+def _mark(path: KeyPath, value: JsonValue) -> JsonValue:
     return {TYPE_TAG: _TAG, "fingerprint": fingerprint({"parameter": ".".join(path), "value": value})}
 
 
-def _judged(parameters: Mapping[str, JsonValue], also: Collection[str] = ()) -> Iterator[tuple[Place, JsonValue, bool]]:
+def _classified(
+    parameters: Mapping[str, JsonValue], also: Collection[str] = ()
+) -> Iterator[tuple[KeyPath, JsonValue, bool]]:
     """Yield path and value of each parameter, and whether it is recorded by value."""
     for path, value in _flat(parameters).items():
         name = _folded(path[-1])
@@ -176,9 +178,9 @@ def _judged(parameters: Mapping[str, JsonValue], also: Collection[str] = ()) -> 
         yield path, value, kept
 
 
-def _flat(parameters: Mapping[str, JsonValue], above: Place = ()) -> dict[Place, JsonValue]:
+def _flat(parameters: Mapping[str, JsonValue], above: KeyPath = ()) -> dict[KeyPath, JsonValue]:
     """Return each parameter by its path, taken out of its containers."""
-    found: dict[Place, JsonValue] = {}
+    found: dict[KeyPath, JsonValue] = {}
     for name, value in parameters.items():
         if isinstance(value, dict) and value and _folded(name) in _HOLDERS and all(map(_NAME.fullmatch, value)):
             found |= _flat(value, (*above, name))
@@ -187,7 +189,7 @@ def _flat(parameters: Mapping[str, JsonValue], above: Place = ()) -> dict[Place,
     return found
 
 
-def _nested(flat: Mapping[Place, JsonValue]) -> dict[str, JsonValue]:
+def _nested(flat: Mapping[KeyPath, JsonValue]) -> dict[str, JsonValue]:
     """Return the parameters back in their containers: the reverse of `_flat`."""
     found: dict[str, JsonValue] = {}
     for (*above, name), value in flat.items():

@@ -188,10 +188,7 @@ class Following:
         h = hashlib.sha256(self._previous + line[:-TAIL]).hexdigest()
         is_intact = line.endswith(b',"h":"%b"}' % h.encode())
         if match is None or not (is_intact or HASH_TAIL.fullmatch(line, len(line) - TAIL)):
-            if line.endswith(TORN):
-                self._add("lost-events", "a part of an event that could not be written whole")
-            else:
-                self._add("bad-line", "it is not in the form of a trace event")
+            self._add_malformed(line)
             return None
         number, ts, kind, quoted, iteration, is_erased = match.groups()
         seq = int(number)
@@ -207,16 +204,19 @@ class Following:
         try:
             event = decode_data(kind, line[match.end() : -TAIL], self._blobs.resolve)
             owner = "root" if quoted == b'"root"' else from_json(quoted)
-        except MissingBlobError as error:
-            self._add("blob", str(error))
-            return None
-        except ValueError as error:
-            self._add("bad-line", str(error))
+        except (MissingBlobError, ValueError) as error:
+            self._add("blob" if isinstance(error, MissingBlobError) else "bad-line", str(error))
             return None
         if self._ended or kind in _LAST:
             self._check_end(seq, event)
         turn = None if iteration is None else int(iteration)
         return _tuple(Record, (seq, int(ts), owner, turn, event, self._previous.decode()))
+
+    def _add_malformed(self, line: bytes) -> None:
+        if line.endswith(TORN):
+            self._add("lost-events", "a part of an event that could not be written whole")
+        else:
+            self._add("bad-line", "it is not in the form of a trace event")
 
     def _add_disorder(self, seq: int, *, is_intact: bool) -> None:
         missing = seq - self._next_seq

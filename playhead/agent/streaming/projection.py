@@ -171,7 +171,7 @@ class Stream:
         assert self._recorder is not None  # noqa: S101 - bound before the run begins
         with self._lock:
             level = self._levels[session.owner] = level_of(session.gate.hooks, self._recorder.redactor)
-            shows = level is Level.LIVE and self.read and not self.queue.closed and self._tells(session.owner)
+            shows = level is Level.LIVE and self.read and not self.queue.closed and self._shows(session.owner)
         return partial(self._piece, session, asked) if shows else None
 
     def _piece(self, session: Session, asked: e.LlmRequested, text: str) -> None:
@@ -194,7 +194,7 @@ class Stream:
     def enter_phase(self, state: KernelState, session: Session) -> None:
         """Stream the start of an agent's phase."""
         owner, phase = session.owner, PHASE_OF[state.status]
-        if not self._tells(owner) or self._recorder is None:
+        if not self._shows(owner) or self._recorder is None:
             return
         with self._lock:
             if phase == "think":
@@ -274,12 +274,12 @@ class Stream:
         named: dict[str, Any] = {"owner": owner, "tool_name": event.tool, "call_id": event.call_id}
         if isinstance(event, e.ToolCallStarted):
             self._called[owner].append(event.tool)
-            told: out.StreamEvent = out.ToolCallStarted(**named)
+            shown: out.StreamEvent = out.ToolCallStarted(**named)
         else:
             self._calls[event.tool].append(event.ok)
-            told = out.ToolCallCompleted(**named, duration_ms=event.duration_ms, success=event.ok)
+            shown = out.ToolCallCompleted(**named, duration_ms=event.duration_ms, success=event.ok)
         if self._full:
-            self.queue.put(told)
+            self.queue.put(shown)
 
     # --- the end -----------------------------------------------------------------------------------------------------
 
@@ -325,10 +325,10 @@ class Stream:
         return value if self._recorder is None else self._recorder.redactor.redact(value)
 
     def _put(self, event: out.StreamEvent) -> None:
-        if self._tells(event.owner):
+        if self._shows(event.owner):
             self.queue.put(event)
 
-    def _tells(self, owner: str) -> bool:
+    def _shows(self, owner: str) -> bool:
         return self._full or owner == ROOT
 
     def _delta(self, owner: str, request: int, attempt: int, text: str, purpose: str) -> None:

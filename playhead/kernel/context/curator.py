@@ -155,13 +155,7 @@ class Curator:
             self._priors[told.id] = work
         rest = [message for turn in parts.turns[-keep:] for message in turn]
         thread = Thread().add(*parts.head, told, *parts.between, *stays, *rest)
-        for line in lines:
-            if line.failed:
-                self._decide("kept", line.call_id, "a failure")
-            elif line not in dropped:
-                self._decide("compressed", line.call_id, "one line is left")
-        for line in dropped:  # dropping a line of earlier turns is a second decision
-            self._decide("dropped", line.call_id, "no room; it is only counted")
+        self._record_decisions(lines, dropped)
         self._counted = 0
         self._session.emit(
             ContextSynthesized(
@@ -174,6 +168,15 @@ class Curator:
             )
         )
         return transition(state, thread=thread)
+
+    def _record_decisions(self, lines: list[Line], dropped: list[Line]) -> None:
+        for line in lines:
+            if line.failed:
+                self._decide("kept", line.call_id, "a failure")
+            elif line not in dropped:
+                self._decide("compressed", line.call_id, "one line is left")
+        for line in dropped:  # dropping a line of earlier turns is a second decision
+            self._decide("dropped", line.call_id, "no room; it is only counted")
 
     def _decide(self, action: Action, ref: str, why: str) -> None:
         self._session.emit(CuratorDecision(action=action, ref=ref, rationale=why))

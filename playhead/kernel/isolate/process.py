@@ -187,7 +187,6 @@ async def run_worker(
     in_flight, owner = context.session.run.in_flight, context.owner
     beside = partial(
         run_body,
-        is_async=False,
         on_late=lambda _: context.report_late(worker.done is not None and worker.done.get("ok", True)),
         on_left=context.give_up,
         stop=worker.kill,

@@ -112,7 +112,7 @@ class TreeOfThought(Strategy):
         above = f"{parent.name}." if parent.name else ""
         nodes = [Node(f"{above}{number}", (*parent.path, text)) for number, text in enumerate(thoughts, 1)]
         steps = tuple(Step("thought", f"{node.name}: {node.text}", state.iteration) for node in nodes)
-        state, request = transition(state, steps=state.steps + steps), session.model.asked - 1
+        state, request = transition(state, steps=state.steps + steps), session.model.requests - 1
         for node in nodes:
             session.emit(Thought(request=request, text=node.text, name=node.name))
         for node in nodes:
@@ -171,7 +171,7 @@ async def _ask(  # noqa: PLR0913 - question, thought and form
     # Thoughts must be about tools that exist.
     tools = f"Tools that can be used afterwards, not now:\n{listed}\n\n" if listed else ""
     asked = {"task": text_of(session.task), "tools": tools, "path": _told(node), "form": form_prompt(form)}
-    session.reach(await steered(state, session, f"request {session.model.asked}"))
+    session.reach(await steered(state, session, f"request {session.model.requests}"))
     session.require_running()
     thread = await fresh_thread(session, prompt.format(**asked, **more))
     return await ask_for(state, session, thread, form, purpose=purpose, retries=1)
