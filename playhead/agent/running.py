@@ -78,24 +78,27 @@ class Beginning:
 
 
 def warning_of_unseen(named: set[str]) -> Subscriptions:
-    """Return subscriptions that warn, at the end of a program's run, of killswitches for tools that it never met; once each.
+    """Return subscriptions that warn, at the end of a program's run, of killswitches that guard nothing; once for each tool.
 
-    Which tools a program has is known when it calls them, or offers them to its model.
+    Which tools a program has is known when it calls them, or offers them to its model. What the model asked for, and the
+    program did not call through Playhead by this name, no killswitch sees.
     """
-    seen, subscriptions = set[str](), Subscriptions()
+    seen, asked, subscriptions = set[str](), set[str](), Subscriptions()
 
-    def define(record: Record) -> None:
-        seen.update(each.name for each in record.event.tools)  # type: ignore[attr-defined]
-
-    def end(_: Record) -> None:
-        for name in sorted(named - seen - _unseen):
+    def end(record: Record) -> None:
+        unmade = asked if record.event.terminated_by == "end_turn" else set[str]()  # type: ignore[attr-defined]
+        for name in sorted((named - seen | named & unmade) - _unseen):
             _unseen.add(name)
-            log.warning(
-                "A killswitch names %s, a tool that the run neither called nor offered.%s", name, nearest(name, seen)
-            )
+            why = f"that the run neither called nor offered.{nearest(name, seen)}"
+            if name in unmade:
+                why = "that the program does without Playhead, or by another name: nothing guards it"
+            log.warning("A killswitch names %s, a tool %s", name, why)
 
-    subscriptions.add("tools-defined", define)
-    subscriptions.add("run-completed", end)
+    on: Any = subscriptions.add
+    on("tools-defined", lambda record: seen.update(each.name for each in record.event.tools))
+    on("llm-responded", lambda record: asked.update(each.name for each in record.event.tool_calls))
+    on("tool-call-started", lambda record: asked.discard(record.event.tool))
+    on("run-completed", end)
     return subscriptions
 
 
@@ -200,6 +203,12 @@ def _left(run: RunContext, session: Session, waiting: Waiting | None, execution:
         waiting.deliver(result, None)
 
 
+def warn_of_lost(run: RunContext) -> None:
+    """Warn of events that could not be written."""
+    if run.recorder.writer is not None and not run.recorder.complete:
+        log.warning("run %s: %d events were not recorded: %s", run.run_id, run.recorder.lost, run.recorder.error)
+
+
 def finished(run: RunContext, session: Session, execution: Execution) -> RunResult:
     """Return the result of a run, or of an agent in it; raise like `Agent.run`."""
     writer, redactor = run.recorder.writer, run.recorder.redactor
@@ -216,8 +225,7 @@ def finished(run: RunContext, session: Session, execution: Execution) -> RunResu
         strategy_used=session.at.strategy,
         verified=session.gate.notes.get(VERIFIED),
     )
-    if writer is not None and not run.recorder.complete:
-        log.warning("run %s: %d events were not recorded: %s", run.run_id, run.recorder.lost, run.recorder.error)
+    warn_of_lost(run)
     result._records = tuple(run.kept or ())  # noqa: SLF001 - its own
     error = execution.error
     if error is None and execution.termination.reason == "trace_error":  # a tool's body caught the error

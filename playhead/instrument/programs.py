@@ -14,7 +14,7 @@ from pydantic import Field
 from playhead.agent.agent import Agent
 from playhead.agent.ambient import ambient_telemetry
 from playhead.agent.options import DEFAULT, Context, TraceTo
-from playhead.agent.running import Beginning, open_run, warning_of_unseen
+from playhead.agent.running import Beginning, open_run, warn_of_lost, warning_of_unseen
 from playhead.errors import ModelRequestError, NotReplayableError, RunEndedError, UsageError
 from playhead.instrument.calls import call
 from playhead.instrument.generators import generated, generated_async
@@ -215,6 +215,7 @@ class Recorded:
             closed,
         )
         with ExitStack() as stack:
+            stack.callback(warn_of_lost, run)
             stack.callback(closed)
             stack.enter_context(ended_by_signals(session))
             stack.enter_context(reachable(session))

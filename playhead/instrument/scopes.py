@@ -19,6 +19,7 @@ from weakref import WeakSet
 from playhead.instrument.seam import EXITS, Halted, wires
 from playhead.instrument.sent import SentMessages
 from playhead.instrument.worlds import CANCELLED
+from playhead.kernel.lifecycle.signals import require_own_process
 from playhead.kernel.tools import direct_calls, elsewhere
 from playhead.trace.events import FactRecorded
 
@@ -107,8 +108,13 @@ class Scope:
         return self.over
 
     def require_running(self) -> None:
-        """Unwind the program if its run has ended."""
+        """Unwind the program if its run has ended.
+
+        Raises:
+            UsageError: this is a process that the program has forked. `multiprocessing` waits for ever where Halted ends a worker.
+        """
         if self.session.ended or self.session.cut_off:
+            require_own_process()
             raise Halted(f"{self.session.owner} of run {self.session.run.run_id} has ended")
 
 

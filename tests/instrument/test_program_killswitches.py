@@ -21,7 +21,7 @@ import playhead
 from playhead import recorded, tool
 from playhead.compose.killswitches import budget_limit, require_approval_for, timeout_after, tool_limit
 from playhead.errors import RunEndedError, ToolCallError
-from tests.instrument.chatting import Chat, says
+from tests.instrument.chatting import Chat, calls, says
 from tests.proving import bound
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ def test_a_nested_function_with_a_switch_of_its_own_ends_alone() -> None:
 
     assert whole().startswith("echo go on, killswitch:tool_limit ended part")
     recording = latest()
-    assert ended_by(recording) == "end_turn"
+    assert (ended_by(recording), RAN) == ("end_turn", ["x"])
     inner = recording.owners["root/part@-.0"].completed
     assert inner is not None
     assert inner.terminated_by == "tool_limit"
@@ -236,7 +236,7 @@ def test_a_nested_function_with_a_switch_of_its_own_ends_alone() -> None:
 PROGRAM = """
 import os, signal, sys, threading
 import playhead
-from tests.instrument.chatting import Chat, says
+from tests.instrument.chatting import Chat, calls, says
 
 chat = Chat(lambda body: says("yes"))
 
@@ -278,18 +278,23 @@ def test_a_killed_program_loses_no_acknowledged_event(number: signal.Signals, tr
     assert recording.problems == ()
 
 
-def test_a_killswitch_of_a_tool_that_the_run_never_meets_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    """The tools of a program are known when it calls or offers them, so a misspelt name is a warning at its end."""
+def test_a_killswitch_that_guards_nothing_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    """The tools of a program are known at its end: a misspelt name is a warning, and what it did without Playhead is one."""
+    chat = Chat(lambda _: calls(("pay", {"text": "x"}), ("send", {"text": "x"})))
 
     @recorded(
-        compose=[tool_limit("sned", 1), tool_limit("send", 9), require_approval_for("*", approver=lambda _: True)]
+        compose=[tool_limit(name, 9) for name in ("sned", "send", "pay")]
+        + [require_approval_for("*", approver=lambda _: True)]
     )
     def twice(task: str) -> str:
+        offered = [{"type": "function", "function": {"name": "pay", "parameters": {}}}]
+        chat.create([{"role": "user", "content": task}], tools=offered)
         return send(task) + send(task)
 
     twice("x")
     twice("x")
     told = [each.getMessage() for each in caplog.records if "killswitch names" in each.getMessage()]
     assert told == [
-        "A killswitch names sned, a tool that the run neither called nor offered. Did you mean 'send'? Known: send."
+        "A killswitch names pay, a tool that the program does without Playhead, or by another name: nothing guards it",
+        "A killswitch names sned, a tool that the run neither called nor offered. Did you mean 'send'? Known: pay, send.",
     ]

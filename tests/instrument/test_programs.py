@@ -14,11 +14,12 @@ import pytest
 
 import playhead
 from playhead import tool
-from playhead.compose.killswitches import budget_limit, tool_limit
+from playhead.compose.killswitches import budget_limit
 from playhead.errors import RunEndedError, UsageError
 from playhead.instrument import facts
 from playhead.instrument.programs import recorded
 from tests.instrument.chatting import Chat, calls, says
+from tests.kernel.test_run_faults import FullDisk
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Generator
@@ -127,6 +128,16 @@ def test_an_error_of_the_program_is_its_own_and_is_recorded() -> None:
     assert (recording.ending.status, recording.ending.terminated_by) == ("failed", "error")
 
 
+def test_a_full_disk_costs_events_and_is_told(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A recorded function has no result that could say so: a warning says how many events are missing."""
+    monkeypatch.setattr("playhead.trace.blobs.os.write", FullDisk(4, lasting=True))
+    assert billing("x") == "So a is 42."
+    (said,) = caplog.messages
+    assert said.endswith(": 13 events were not recorded: [Errno 28] No space left on device")
+
+
 def test_an_interrupt_is_recorded() -> None:
     """Ctrl-C is raised as it is, and the trace is closed."""
 
@@ -226,18 +237,6 @@ def test_a_budget_ends_a_program_whatever_it_catches() -> None:
     assert 0 < len(chat.asked) < 50
     assert all(body["max_tokens"] <= 1500 for body in chat.asked)
     assert recording.ending.usage.input_tokens + recording.ending.usage.output_tokens <= 1500
-
-
-def test_a_tool_limit_holds_for_direct_calls() -> None:
-    """The call over the limit does not run."""
-
-    @recorded(compose=[tool_limit("lookup", 2)])
-    def many() -> list[str]:
-        return [lookup(key=str(number)) for number in range(5)]
-
-    with pytest.raises(RunEndedError, match="tool_limit"):
-        many()
-    assert [call.ok for call in latest().root.results.values()][:2] == [True, True]
 
 
 def test_hooks_are_refused() -> None:

@@ -185,7 +185,7 @@ def test_a_program_exits_without_what_its_run_left_behind(tmp_path: Path, how: s
 
 FORKING = """
 import os, signal, sys, time
-from playhead import Agent, UsageError, tool
+from playhead import Agent, UsageError, recorded, tool
 from playhead.testing import ScriptedModel, call, text
 
 def ends_by_signal():
@@ -233,14 +233,26 @@ def last(request):
 turns = [call("fork"), call("run_there"), call("go_on"), last]
 result = Agent(ScriptedModel(turns), tools=[fork, run_there, go_on], trace=sys.argv[1]).run_sync("Do it.", run_id="run")
 print([step.content for step in result.steps if step.type == "observation"])
+
+@recorded(trace=sys.argv[1])
+def program() -> int:
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    try:
+        fork()
+    except Exception as error:  # a pool waits for ever where anything else ends its worker
+        os._exit(5 * isinstance(error, UsageError))
+
+print(program())
 """
 
 
 def test_a_forked_child_is_a_process_of_its_own(tmp_path: Path):
-    """SIGTERM ends the child of a fork at once; it runs no agent, does not go on with the run, and writes nothing into its trace."""
+    """SIGTERM ends the child of a fork at once; it runs no agent, goes on with no run and no program, and writes into no trace."""
     command = [sys.executable, "-W", "ignore", "-c", FORKING, str(tmp_path), str(bound(0.3))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stdout) == (0, "asked\n['[-15, true]', '3', 'forked']\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "asked\n['[-15, true]', '3', 'forked']\n5\n"), done.stderr
     path = tmp_path / "run.jsonl"
     assert check_trace(path).ok
     assert path.read_text().count('"kind":"tool-call-completed"') == 3
