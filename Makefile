@@ -34,7 +34,7 @@ prove: $(DEV)  ## run the tests with every campaign whole and every bound of tim
 	PROVE=1 PYTHONHASHSEED=0 $(RUN)python -m pytest -n 2 --dist worksteal $(ARGS)
 	$(RUN)python -m tests.findings.replay_oracle 5000
 
-test-real: $(DEV)  ## run the tests that need a real model; they start the local model server
+test-real: $(DEV)  ## run the tests that need a real model, on a server that you have started (docs/guides/real-models.md); an hour's work
 	$(RUN)python -m pytest -m real $(ARGS)
 
 test-frameworks: build/frameworks/.ready  ## record agents of LangGraph, OpenAI Agents and pydantic-ai; they are installed into build/
@@ -51,7 +51,7 @@ test-ray: $(DEV)  ## replay on a local Ray cluster; Ray is installed (0.2 GB)
 	$(PIP) install --editable ".[ray]"
 	$(RUN)python -m pytest -m ray tests/replay $(ARGS)
 
-case-study: $(DEV)  ## ask for a verdict on three changes of 30 runs of a real model, on the local model server
+case-study: $(DEV)  ## ask for a verdict on three changes of 30 runs of a real model, on a server that you have started
 	$(RUN)python -m examples.many_runs.tickets
 
 test-phoenix: $(DEV) build/phoenix/.installed  ## send spans to a real Phoenix; it is installed into build/ (0.9 GB)

@@ -57,7 +57,7 @@ def ask_in_terminal(*, show: Show | None = None) -> Approver:
 
 
 def file_inbox(timeout: Duration = "10m") -> Approver:
-    """Return an approver that waits for an answer from another process: `playhead approve RUN` or `playhead deny RUN`.
+    """Return an approver that waits for an answer from another process: `playhead approve RUN CALL`, or `deny`.
 
     The run must be traced, because the question is written to its control folder, beside the trace. If no answer comes
     within `timeout`, the call is denied.

@@ -97,9 +97,8 @@ def test_what_is_progress() -> None:
     steady = run([call("wait", seconds=0.1)] * 5 + [text("done")], watchdog(0.4))
     assert (steady.terminated_by, steady.duration_ms > 400) == ("end_turn", True)
     failing = run([error("busy", retryable=True)] * 99, watchdog(0.1), retries=99, retry_delay_s=0.04)
-    assert failing.terminated_by == "watchdog"
     refused = run([call("look"), text("…", delay_s=60)], watchdog(0.15), require_approval_for("look", lambda _: False))
-    assert (refused.terminated_by, refused.iterations) == ("watchdog", 2)
+    assert (failing.terminated_by, refused.terminated_by, refused.iterations) == ("watchdog", "watchdog", 2)
 
 
 def test_approval_is_for_agents_below() -> None:
@@ -147,5 +146,4 @@ def test_calls_beside_it_are_waited_for() -> None:
     ended = run([calls(call("wait", seconds=0.2), call("fail"))], circuit_breaker(1))
     assert (ended.terminated_by, results(ended)) == ("circuit_breaker", ["waited", "error: broken"])
     cut = run([calls(call("wait"), call("fail"))], circuit_breaker(1), timeout_after(0.2))
-    assert cut.terminated_by == "circuit_breaker"
-    assert cut.duration_ms < 500
+    assert (cut.terminated_by, cut.duration_ms < 500) == ("circuit_breaker", True)

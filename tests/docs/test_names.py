@@ -7,7 +7,9 @@ import builtins
 import importlib
 import inspect
 import re
+import shlex
 from functools import cache
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -111,6 +113,15 @@ def test_every_name_exists(page: Path) -> None:
     assert names - words_of_the_code() - settings - set(vars(builtins)) - OF_OTHERS - own == set()
 
 
+def lacks(line: str) -> list[str | None]:
+    """Return the arguments that a command of ours needs and is not given."""
+    words = list(takewhile(lambda word: word not in "|<>&", shlex.split(line, comments=True)))
+    command = playhead.get_command(click.Context(playhead), words[0])
+    assert command is not None
+    given, *_ = command.make_parser(click.Context(command)).parse_args(words[1:])
+    return [one.name for one in command.params if one.required and not isinstance(given.get(str(one.name)), str | list)]
+
+
 def options_of(name: str, command: click.Command) -> dict[str, set[str]]:
     """Return the options of a command, and of the commands in it."""
     found = {name: {"--help", *(flag for each in command.params for flag in (*each.opts, *each.secondary_opts))}}
@@ -124,9 +135,10 @@ def options_of(name: str, command: click.Command) -> dict[str, set[str]]:
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_every_command_and_option_exists(page: Path) -> None:
-    """Every command of ours in a page exists, and takes the options that the page gives it."""
+    """Every command of ours in a page exists, and takes the options that the page gives it; one to type is whole."""
     known = options_of("", playhead)
     text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    assert {line: lacks(line) for line in COMMAND.findall(text) if lacks(line)} == {}
     spans = code(prose(page))
     inline = [span.partition("playhead ")[2] for span in spans if span.startswith("playhead ")]
     for line in [*COMMAND.findall(text), *inline]:
