@@ -119,7 +119,7 @@ def lacks(line: str) -> list[str | None]:
     command = playhead.get_command(click.Context(playhead), words[0])
     assert command is not None
     given, *_ = command.make_parser(click.Context(command)).parse_args(words[1:])
-    return [one.name for one in command.params if one.required and not isinstance(given.get(str(one.name)), str | list)]
+    return [one.name for one in command.params if one.required and not hasattr(given.get(str(one.name)), "__len__")]
 
 
 def options_of(name: str, command: click.Command) -> dict[str, set[str]]:
