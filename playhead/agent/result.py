@@ -1,4 +1,4 @@
-"""What a run reached."""
+"""The result of a run."""
 
 from __future__ import annotations
 

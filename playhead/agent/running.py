@@ -64,7 +64,7 @@ class Beginning:
     world: World
     """The implementation behind the session's ports."""
     trace: TraceTo
-    """Where it is recorded."""
+    """Where the run is recorded."""
     resumed_from: str | None = None
     """The run that this one continues."""
     secrets: tuple[tuple[str, str], ...] = ()

@@ -80,7 +80,7 @@ class GivenAnswer(ControlFile):
     approved: bool
     """True only for an explicit approval of exactly this call."""
     why: str | None = None
-    """The reason given, or what is wrong with the answer."""
+    """The reason given, or the problem of the answer."""
     by: str | None = None
     """Who answered."""
 

@@ -82,7 +82,7 @@ async def execute(
     """Run the session's strategy on the task; return errors together with the state that was reached.
 
     `ending` makes the agent's last event, which is recorded before the return, because a destroyed coroutine returns nothing.
-    Cancelling `scope` ends the strategy, not what comes after it.
+    Cancelling `scope` ends the strategy, not the hooks that check its output.
 
     Returns:
         The result; None if the agent was abandoned meanwhile, and its end recorded.
@@ -129,7 +129,7 @@ def _is_cut_off(session: Session, error: BaseException | None) -> bool:
 
 
 def _without_unchecked(state: KernelState, session: Session) -> KernelState:
-    """Return the state, without its output if hooks would have to check it."""
+    """Return the state, without its output if hooks have yet to check it."""
     hooks = session.gate.hooks and session.gate.hooks.callers()
     unchecked = hooks is not None and (hooks.wants("answer.final") or hooks.at_phase("complete"))
     return transition(state, output=None) if unchecked else state
@@ -173,7 +173,7 @@ def _record_end(execution: Execution, session: Session, ending: Callable[[Execut
 def abandoned_execution(session: Session) -> Execution:
     """Return the result of an agent whose code is abandoned; called from outside its loop.
 
-    An output that hooks would have to check is left out.
+    An output that hooks have yet to check is left out.
     """
     state = session.state or KernelState(task_id=session.run.run_id, strategy=session.header.strategy)
     termination = _termination_of(session, state)
@@ -188,7 +188,7 @@ def _execution(session: Session, state: KernelState, error: BaseException | None
 
 
 async def _begin(state: KernelState, session: Session, task: Content) -> KernelState:
-    """Do what comes before the loop: the first messages, and the phases that only hooks use."""
+    """Run what precedes the loop: the first messages, and the phases that only hooks use."""
     session.messages.define_tools(tuple(tool.spec for tool in session.toolset.values()))
     session.reach(state)
     await session.offer("lifecycle.started", {"task": to_json(task), "agent": session.header.name})

@@ -1,4 +1,4 @@
-"""Another strategy takes over from one that is stuck, or that only chooses: who may, how a model names one, and what it is told."""
+"""Hands a task over to another strategy, with the steps so far; and reads which strategy a model names."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class Resume:
     """Reject the answer: the model gets the reason, and the run continues."""
 
     reason: str
-    """What the model is told."""
+    """The reason, which the model reads."""
 
 
 @dataclass(frozen=True)
@@ -104,11 +104,11 @@ class Nudge:
     """Send the model a message; before `complete`, this also rejects its answer, and the loop continues."""
 
     text: str
-    """What the model is told."""
+    """The message."""
     name: str = "hook"
     """The nudge's tag is `nudge.<name>`; declare your own names with `declare_tag`."""
     severity: Literal["info", "warn", "critical"] = "info"
-    """How severe it is."""
+    """The severity, for readers of the trace."""
     otherwise: Stop | Terminate | None = None
     """Before `complete`, how the run ends if no turn is left or a hook removes the text; None means that the answer is accepted."""
 
@@ -151,7 +151,7 @@ class Said(NamedTuple):
     hook: str
     """The hook's name."""
     answer: PhaseAnswer
-    """What it wants."""
+    """The answer."""
     policy: str | None = None
     """The built-in policy that the hook belongs to."""
 

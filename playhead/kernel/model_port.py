@@ -193,7 +193,7 @@ class RecordingModelPort:
         return sent, requested.model_copy(update=update) if update else requested
 
     async def _attempt(self, request: Request, requested: LlmRequested, attempt: int) -> LlmResponded:
-        """Send the request once; record it before it is sent, and its end, whatever happens."""
+        """Send the request once; record it before it is sent, and its end, even if it fails or is cancelled."""
         session, clock = self._session, self._session.run.recorder.clock
         if attempt or session.gate.guards:
             request, requested = await self._admitted(replace(request, attempt=attempt), requested)
@@ -260,7 +260,7 @@ class RecordingModelPort:
         )
 
     def _answer(self, request: Request, requested: LlmRequested, heard: list[int]) -> Awaitable[Completion]:
-        """Ask the adapter, for a stream where there is a listener; `heard` gets the time of the first piece."""
+        """Ask the adapter, for a stream if the run has a listener; `heard` gets the time of the first piece."""
         if requested.attempt or requested.parameters:  # the adapter gets a copy of what is recorded
             request = replace(request, parameters=deepcopy(request.parameters) if requested.parameters else {})
         listener = self._session.run.listener

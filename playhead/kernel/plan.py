@@ -74,13 +74,13 @@ class StepForm(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(coerce_numbers_to_str=True, str_strip_whitespace=True)
 
     id: str = Field(default="", pattern=r"^[\w-]{0,64}$")
-    """What other steps call it; empty: `s1`, `s2` … by its place."""
+    """The id by which other steps refer to it; empty: `s1`, `s2` … by its position."""
     type: StepType
     """One call of a tool without the model; one answer of the model without tools; or a small loop of both."""
     title: str = ""
-    """What it is about, in a few words."""
+    """Its subject, in a few words."""
     instruction: str = ""
-    """What the model has to do in it; for a tool call its purpose."""
+    """The instruction for the model; for a tool call, its purpose."""
     tool_name: str | None = None
     """The tool of a tool call."""
     tool_args: dict[str, Any] = Field(default_factory=dict)
@@ -88,9 +88,9 @@ class StepForm(BaseModel):
     tool_hints: tuple[str, ...] = ()
     """The tools of a composite step; empty for all."""
     depends_on: tuple[str, ...] = ()
-    """Steps that have to be completed before it, in addition to those that it refers to."""
+    """Steps that must be completed first, in addition to those that it refers to."""
     rationale: Rationale | None = None
-    """Why the call is made, in the model's own words; None where it stated no reason that can be read."""
+    """The model's reason for the call, in its own words; None if it stated none that can be read."""
 
     @field_validator("rationale", mode="before")
     @classmethod
@@ -104,9 +104,9 @@ class PlanStep(StepForm):
     version: int = 0
     """The version of the plan that added it."""
     status: StepStatus = "pending"
-    """Where it stands."""
+    """The state of the step."""
     result: Any = None
-    """What it returned."""
+    """Its result."""
     error: str | None = None
     """Why it failed or was skipped."""
 

@@ -310,7 +310,7 @@ class RunContext(Records):
     listener: Listener | None = None
     """Receives text while models produce it; None without a stream."""
     spans: CurrentSpans | None = None
-    """The run's spans in the application's tracing; None where it has none."""
+    """The run's spans in the application's tracing; None without any."""
 
     def current(self, kind: Operation, owner: str, name: str = "") -> AbstractContextManager[None]:
         """Make the span of an agent, a request or a call the current one of the application's tracing."""
@@ -359,7 +359,7 @@ class World:
 
 
 class FactPort:
-    """Records whatever steers the run and comes from neither model nor tool; replays serve the recorded answer."""
+    """Records the facts that steer a run and come from neither model nor tool; replays serve the recorded answer."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -393,7 +393,7 @@ class Steering:
         """Return when an agent that is between two phases may continue."""
 
     def stops(self, session: Session, before: str) -> str | None:
-        """Return why an agent has to stop before this turn, or this request outside the turns; or None."""
+        """Return the reason to stop an agent before this turn, or before this request outside the turns; or None."""
         return None
 
     def begins(self, state: KernelState, session: Session) -> None:

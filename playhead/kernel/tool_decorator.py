@@ -63,10 +63,10 @@ def tool(
         function: the function, when the decorator is used bare.
         name: the tool's name; the function's own by default.
         description: the description for the model; the docstring by default.
-        read_only: declared free of side effects. Only such tools run beside others; everything else runs alone.
+        read_only: declared free of side effects. Only read-only tools run in parallel; every other call runs alone.
         timeout: seconds a call may take; None for no limit.
         requires_approval: a call runs only after the agent's approver has approved exactly these arguments.
-        risk: how harmful a wrong call is.
+        risk: how harmful a wrong call is; shown to approvers.
         key: names of the arguments that identify a call; recorded, for replays that change something. All by default.
         reads: names of the resources that an answer depends on, such as `{"orders"}`; any names, the same in every tool.
             In a replay, a recorded answer holds as long as nothing else was done to them. Everything by default.

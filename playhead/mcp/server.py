@@ -97,7 +97,7 @@ def mcp_tools(  # noqa: PLR0913 - every choice is a keyword
         url: the address of a server that runs already, spoken to by streamable HTTP.
         names: the tools to offer; all by default.
         prefix: put before every tool's name, so that tools of several servers differ.
-        read_only: tools that you know to have no side effects; True for all. Only such run beside others, and only such
+        read_only: tools that you know to have no side effects; True for all. Only these run in parallel, and only these
             may run live in a replay. All other tools count as having side effects, even if the server denies it.
         trust_annotations: believe the server's `readOnlyHint`, too.
         requires_approval: tools that run only after the agent's approver approved exactly these arguments; True for all.

@@ -23,7 +23,7 @@ Density = Literal["tokens", "full"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamEvent:
-    """What all events have."""
+    """The base class of the events of a stream."""
 
     owner: str = "root"
     """The agent: `root`, or the call that started a sub-agent, such as `root/researcher@3.0`."""
@@ -87,7 +87,7 @@ class RunResumed(StreamEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhaseStarted(StreamEvent):
-    """A phase of the loop begins. (density `full`)."""
+    """A phase of the loop begins; with density `full`."""
 
     phase: str
     """`think`, `act` or `observe`."""
@@ -97,27 +97,27 @@ class PhaseStarted(StreamEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhaseCompleted(StreamEvent):
-    """A phase of the loop is over. (density `full`)."""
+    """A phase of the loop is over; with density `full`."""
 
     phase: str
     """`think`, `act` or `observe`."""
     duration_ms: float
-    """Milliseconds that it took."""
+    """The duration in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThoughtEmitted(StreamEvent):
-    """The model wrote text in addition to its calls. (density `full`)."""
+    """The model wrote text in addition to its calls; with density `full`."""
 
     content: str
-    """What it said."""
+    """The text."""
     iteration: int | None = None
     """The turn, from 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallStarted(StreamEvent):
-    """A call begins. (density `full`)."""
+    """A call begins; with density `full`."""
 
     tool_name: str
     """The tool."""
@@ -127,14 +127,14 @@ class ToolCallStarted(StreamEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallCompleted(StreamEvent):
-    """A call is over. (density `full`)."""
+    """A call is over; with density `full`."""
 
     tool_name: str
     """The tool."""
     call_id: str
     """The call; unique in its agent."""
     duration_ms: float
-    """Milliseconds that it took."""
+    """The duration in milliseconds."""
     success: bool
     """Whether it returned a result."""
 
@@ -178,7 +178,7 @@ class StreamError(StreamEnd):
     """The run has failed."""
 
     cause: str
-    """What broke."""
+    """What failed, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

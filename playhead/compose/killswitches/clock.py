@@ -80,22 +80,22 @@ class Clocked(Switch):
         return self._since + self.limit_s
 
     def late(self) -> Stop | Terminate | None:
-        """Return the ending if the time has come."""
+        """Return how the agent ends if its time is up, or None."""
         return self.answer(self.why.format(self.limit_s)) if self.now() >= self.due else None
 
     def start(self) -> None:
-        """Check when the time has come, in the timer thread."""
+        """Schedule the check in the timer thread."""
         self.begin()
         self._task = deadlines.after(self.limit_s, self._look)
 
     def stop(self) -> None:
-        """Look no more."""
+        """Cancel the check."""
         self._stopped = True
         if self._task is not None:
             self._task.call_off()
 
     def look(self) -> bool:
-        """End the agent when the time has come; return whether it has."""
+        """End the agent if its time is up; return whether it is."""
         ending = self.late()
         if ending is not None:
             interrupt(self.session, self.name, ending)

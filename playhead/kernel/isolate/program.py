@@ -42,7 +42,7 @@ class ToolError(Exception):
 
 
 def serve(asked: dict[str, Any], channel: Channel) -> dict[str, Any]:
-    """Run the program and return what came of it: its output, its value, its error."""
+    """Run the program and return its output, its value and its error."""
     for module in MODULES:
         __import__(module)
     os.environ.clear()  # the interpreter itself may have set the locale

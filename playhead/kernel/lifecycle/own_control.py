@@ -52,7 +52,7 @@ class OwnControl(Control):
         return cls(folder, process, os.geteuid(), lock)
 
     def kill_requested(self) -> str | None:
-        """Return why the run has to stop, or None, after one check of the folder. Never raises.
+        """Return the reason of a request to stop the run, or None, after one check of the folder. Never raises.
 
         Any file of this name stops the run, whatever its content, because stopping is the safe choice.
         """
@@ -81,7 +81,7 @@ def remove_leftover(folder: Path) -> None:
 
 
 def _make(folder: Path) -> int:
-    """Make a control folder where there is none; return the descriptor of its `process.json`, which is locked.
+    """Make a control folder; return the descriptor of its `process.json`, which is locked.
 
     Raises:
         OSError: another process holds the lock, they cannot be made, or others can write there.

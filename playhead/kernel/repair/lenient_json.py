@@ -39,15 +39,15 @@ _CUT_OFF: Final = "the JSON ends inside a value: it was cut off"
 
 
 class BrokenJsonError(ValueError):
-    """The text is not JSON, and which JSON was meant cannot be known."""
+    """The text is not JSON, and has no single reading as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class JsonBlock:
-    """A JSON value in a text, or what is wrong with it."""
+    """A JSON value in a text, or its problem."""
 
     start: int
-    """Where it begins."""
+    """The position of its first character."""
     end: int
     """Where the value ends, or where reading stopped."""
     value: Any = None

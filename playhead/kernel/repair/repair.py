@@ -1,4 +1,4 @@
-"""Repairs a broken call where it has exactly one reading, or refuses it with all of its faults.
+"""Repairs a broken call that has exactly one reading, or refuses it with all of its faults.
 
 Names are compared by case and separators, slips and abbreviations; arguments are read by the tool's schema, and every step of
 that is an event. Repair comes before hooks, hash, approval and body.
@@ -60,7 +60,7 @@ NAMES: Final = frozenset(("name", "tool", "toolname", "function"))
 ARGUMENTS: Final = frozenset(("arguments", "args", "parameters", "params", "input"))
 """Fields of a call that hold its arguments, folded."""
 NOTES: Final = frozenset(("rationale", "thought", "thoughts", "thinking", "reasoning", "explanation"))
-"""Fields in which agent frameworks, Playhead among them, have a model state its reason beside the arguments, folded."""
+"""Fields in which agent frameworks, Playhead among them, let a model state its reason next to the arguments, folded."""
 _BETWEEN_WORDS: Final = re.compile(
     r"[\W_]+|(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])|(?<=[a-zß-öø-ÿ])(?=[A-ZÀ-ÖØ-Þ])|(?<=[A-Z])(?=[A-Z][a-z])"
 )
@@ -76,17 +76,17 @@ class Repaired:
     """A call after repair."""
 
     name: str
-    """The tool's name; unchanged where it means no tool."""
+    """The tool's name; unchanged if it means no tool."""
     arguments: dict[str, JsonValue] | None
     """The arguments; None when the call was refused."""
     steps: tuple[tuple[str, JsonValue, JsonValue], ...] = ()
     """The repairs in order: the stage (`name`, `arguments`), and the value before and after."""
     faults: tuple[str, ...] = ()
-    """The faults of arguments that could not be read; none where the name means no tool."""
+    """The faults of arguments that could not be read; none if the name means no tool."""
 
 
 def is_healthy(spec: ToolSpec, arguments: object) -> bool:
-    """Return whether arguments fit a tool unchanged; also where its schema cannot be used."""
+    """Return whether arguments fit a tool unchanged; True if its schema cannot be used."""
     try:
         return isinstance(arguments, dict) and schema_of(spec.parameters).fits(arguments)
     except UnusableSchemaError:
@@ -94,7 +94,7 @@ def is_healthy(spec: ToolSpec, arguments: object) -> bool:
 
 
 def repair(name: str, arguments: Any, specs: Mapping[str, ToolSpec]) -> Repaired:  # noqa: ANN401 - any JSON value
-    """Return the call in its one reading, or refused; never raises.
+    """Return the call in its only reading, or refused; never raises.
 
     Args:
         name: the tool's name, as it was written.
@@ -129,7 +129,7 @@ class Reading:
     def __init__(self, tool: ToolSpec) -> None:
         self._tool, self._root, self._check = tool, tool.parameters, Check(tool.parameters)
         self.faults: list[str] = []
-        """What is wrong, each with its place: `items[0].price: …`."""
+        """The faults, each with its place: `items[0].price: …`."""
 
     def arguments(self, written: Any) -> Any:  # noqa: ANN401 - any JSON value
         """Return the arguments as the tool takes them; what cannot be read is a fault."""
@@ -143,7 +143,7 @@ class Reading:
         return read
 
     def _read(self, schema: object, value: Any, place: str) -> Any:  # noqa: ANN401 - any JSON value
-        """Return a value as a schema takes it: itself where it fits."""
+        """Return a value in the form that a schema accepts; a value that fits is unchanged."""
         if self._check.fits(schema, value):
             return value
         before, self.faults = self.faults, []

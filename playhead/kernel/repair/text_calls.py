@@ -1,4 +1,4 @@
-"""Calls that a reply holds as JSON in its text, and which of them may run: words never decide that a side effect does.
+"""Calls that a reply has as JSON in its text, and which of them may run: prose never triggers a side effect.
 
 The JSON may stand bare, in a fence, between tags or behind `[TOOL_CALLS]`.
 """
@@ -39,9 +39,9 @@ class TextCall:
     """A call written in a text."""
 
     start: int
-    """Where it begins."""
+    """The position of its first character."""
     end: int
-    """Where it ends."""
+    """The position after its last character."""
     name: str
     """The tool's name, as it was written."""
     arguments: Any
@@ -49,9 +49,9 @@ class TextCall:
     rationale: Rationale | None
     """The reason stated with them."""
     taught: bool
-    """Whether it is whole JSON of the one form that prompts teach."""
+    """Whether it is complete JSON in the form that prompts teach."""
     broken: str | None
-    """Its text, where that is not JSON as it stands."""
+    """Its text, if that is not strict JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,9 @@ class Found:
 def read_text(text: str, specs: Mapping[str, ToolSpec], *, in_text: bool, strict: bool) -> Found:
     """Return the calls of a reply that may run, or why none may.
 
-    With native calls, a reply is one where it is nothing but one call of a tool that only reads. With calls in text, those of
-    tools that only read count wherever they stand; others only where the reply is nothing but blocks of the taught form.
+    If tools are called natively, a reply counts as a call only if it is a single call of a read-only tool and nothing else. If
+    they are called in text, calls of read-only tools count anywhere in the reply; other calls only if the whole reply consists
+    of blocks of the taught form.
 
     Args:
         text: the reply, without blocks of thinking and of rationale.
@@ -109,7 +110,7 @@ def _without(text: str, calls: list[TextCall]) -> str:
 
 
 def _unmade(text: str, written: list[TextCall], specs: Mapping[str, ToolSpec], *, in_text: bool) -> str | None:
-    """Return what is wrong with a reply that consists of a call which cannot be made; None for an answer."""
+    """Return the problem of a reply that consists of a call which cannot be made; None for an answer."""
     if written and did_you_mean(written[0].name, specs) and not unwrapped(_without(text, written)):
         return BROKEN.format(unknown_tool(written[0].name, specs))
     for block in json_blocks(text):

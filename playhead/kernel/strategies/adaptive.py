@@ -1,6 +1,6 @@
-"""Adaptive: look at the task, choose a strategy for it, and let that one run, once per task.
+"""Adaptive: choose a strategy for the task, and run it.
 
-The choice is the model's; where it makes none, the first candidate runs.
+The model chooses; if it names no candidate, the first one runs.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Adaptive(Strategy):
         return self
 
     async def _choose(self, state: KernelState, session: Session) -> tuple[KernelState, str]:
-        """Return the model's choice; the first candidate where the model names none, or where there is only one."""
+        """Return the model's choice; the first candidate if the model names none, or if there is only one."""
         chosen, reason = self.candidates[0], "the only candidate"
         if len(self.candidates) > 1:
             prompt = _PROMPT.format(

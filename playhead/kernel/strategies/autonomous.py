@@ -1,6 +1,7 @@
 """Autonomous: work with the tools until the model itself says that it is done, by calling `finish` with the result.
 
-A reply without a call ends nothing: the model is told to go on or to finish. Calls beside `finish` in one reply run first.
+A reply without a call does not end the run: the model is asked to continue or to finish. Other calls of a reply run before
+`finish`.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Autonomous(Strategy):
     goes_on = True
 
     finish_tool_name: str = Field(default="finish", pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")
-    """What the tool is called with which the model ends."""
+    """The name of the tool with which the model ends the run."""
     max_nudges: int = Field(default=2, ge=0, le=100)
     """The number of consecutive replies without a call that are sent back; the next one is the answer."""
 
@@ -68,7 +69,7 @@ class Autonomous(Strategy):
         return await act(state, session)
 
     async def _on_text(self, state: KernelState, text: str, finish_reason: str | None, session: Session) -> KernelState:
-        """Tell the model to go on or to finish; a reply that is one more of these than allowed is the answer."""
+        """Ask the model to continue or to finish; after `max_nudges` such replies, the next one is the answer."""
         nudges: Any = state.meta.get(_NUDGES, 0)
         can_finish = self.finish_tool_name in session.offered_specs() and incomplete(finish_reason) is None
         if can_finish and nudges < self.max_nudges:
@@ -89,7 +90,7 @@ class FinishTool(MetaTool):
     """Ends the run. It is offered from the first turn on: nothing else ends it."""
 
     def unmet(self, session: Session, state: KernelState) -> list[str]:  # noqa: ARG002
-        """Return what has to be done first."""
+        """Return the requirements that are not met yet."""
         return [f"{each.what} first" for each in session.unmet]
 
 

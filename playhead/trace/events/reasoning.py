@@ -104,6 +104,6 @@ class StructuredOutputFailed(EventBase, kind="structured-output-failed"):
     expected: str
     """Name of the form."""
     error: str
-    """What is wrong with the answer."""
+    """The problem of the answer."""
     attempt: Integer
     """0 for the first answer, then 1, 2 …"""
