@@ -89,7 +89,7 @@ def test_stream_events() -> None:
     }
     table = rows(read("guides/streaming"), "The events")
     assert {code(row[0])[0]: (code(row[1]), row[2] == "full") for row in table} == {
-        name: ([field.name for field in fields(each) if field.name != "owner"], "(density `full`)" in str(each.__doc__))
+        name: ([field.name for field in fields(each) if field.name != "owner"], "density `full`" in str(each.__doc__))
         for name, each in kinds.items()
     }
 
