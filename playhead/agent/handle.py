@@ -60,12 +60,12 @@ class RunControl(Steering):
         self._root: Session | None = None
         self._begun = False
         self._over = False
-        self._pausing: str | None = None
-        self._resuming = ""
-        self._stopping: str | None = None
-        self._terminating: str | None = None
-        self._waiting: list[Callable[[], object]] = []
-        """One function per waiting agent, which wakes it."""
+        self._pause_reason: str | None = None
+        self._resume_reason = ""
+        self._stop_reason: str | None = None
+        self._end_reason: str | None = None
+        self._wakers: list[Callable[[], object]] = []
+        """Wakes each paused agent."""
 
     # --- called by the run -----------------------------------------------------------------------------------------
 
@@ -82,33 +82,33 @@ class RunControl(Steering):
     def _begin(self) -> None:
         """Mark the run as begun, so that it can be terminated."""
         with self._lock:
-            pending = None if self._begun else self._terminating
+            pending = None if self._begun else self._end_reason
             self._begun = True
         if pending is not None:
             self._end(pending)
 
-    async def reached(self, session: Session) -> None:
+    async def wait_while_paused(self, session: Session) -> None:
         """Wait while the run is paused."""
         self._begin()  # an event that could not be written reaches no listener
         self.stream.leave_phase(session.owner)
-        waiting = self._wait_for_more(session)
-        if waiting is None:
+        pause = self._pause_in_progress(session)
+        if pause is None:
             return
-        session.emit(RunPaused(reason=waiting[0]))
-        while waiting is not None:
-            await waiting[1].wait()
-            waiting = self._wait_for_more(session)
-        session.emit(RunResumed(reason=self._resuming))
+        session.emit(RunPaused(reason=pause[0]))
+        while pause is not None:
+            await pause[1].wait()
+            pause = self._pause_in_progress(session)
+        session.emit(RunResumed(reason=self._resume_reason))
 
-    def stops(self, session: Session, before: str) -> str | None:  # noqa: ARG002 - any agent, anywhere
+    def stop_reason(self, session: Session, before: str) -> str | None:  # noqa: ARG002 - any agent, anywhere
         """Return the reason to stop the run, or None."""
-        return self._stopping
+        return self._stop_reason
 
-    def begins(self, state: KernelState, session: Session) -> None:
+    def phase_begins(self, state: KernelState, session: Session) -> None:
         """Stream the start of the next phase."""
         self.stream.enter_phase(state, session)
 
-    def over(self) -> None:
+    def mark_over(self) -> None:
         """Mark the run as over."""
         with self._lock:
             self._over = True
@@ -118,24 +118,24 @@ class RunControl(Steering):
     @property
     def is_paused(self) -> bool:
         """Whether an agent of the run is paused."""
-        return bool(self._waiting)
+        return bool(self._wakers)
 
     def pause(self, reason: str) -> bool:
         """Pause every agent before its next phase."""
         with self._lock:
-            if self._over or self._pausing is not None or self._stopping is not None or self._terminating is not None:
+            if self._over or (self._pause_reason, self._stop_reason, self._end_reason) != (None, None, None):
                 return False
-            self._pausing = reason
+            self._pause_reason = reason
             return True
 
     def resume(self, reason: str) -> bool:
         """Resume all agents."""
         with self._lock:
-            if self._over or self._pausing is None:
+            if self._over or self._pause_reason is None:
                 return False
-            self._pausing, self._resuming = None, reason
-            waiting, self._waiting = self._waiting, []
-        for wake in waiting:
+            self._pause_reason, self._resume_reason = None, reason
+            wakers, self._wakers = self._wakers, []
+        for wake in wakers:
             with suppress(RuntimeError):  # the run's loop has ended
                 wake()
         return True
@@ -143,18 +143,18 @@ class RunControl(Steering):
     def stop(self, reason: str) -> bool:
         """Make every agent answer instead of starting its next turn."""
         with self._lock:
-            if self._over or self._stopping is not None or self._terminating is not None:
+            if self._over or self._stop_reason is not None or self._end_reason is not None:
                 return False
-            self._stopping = reason
+            self._stop_reason = reason
         self.resume(f"to stop: {reason}")
         return True
 
     def end(self, reason: str) -> bool:
         """Terminate the run at once, or as soon as it begins."""
         with self._lock:
-            if self._over or self._terminating is not None:
+            if self._over or self._end_reason is not None:
                 return False
-            self._terminating = reason
+            self._end_reason = reason
             begun = self._begun
         return self._end(reason) if begun else True
 
@@ -162,15 +162,15 @@ class RunControl(Steering):
         assert self._root is not None  # noqa: S101 - it has begun
         return interrupt(self._root, "terminate", Terminate(reason, "terminate", TERMINATED))
 
-    def _wait_for_more(self, session: Session) -> tuple[str, anyio.Event] | None:
+    def _pause_in_progress(self, session: Session) -> tuple[str, anyio.Event] | None:
         """Return the reason and the event of a pause; None when the run is not paused."""
         with self._lock:
-            if self._pausing is None or session.ended:
+            if self._pause_reason is None or session.ended:
                 return None
             more = anyio.Event()
             schedule = running_loop().call_soon_threadsafe
-            self._waiting.append(lambda: schedule(more.set))
-            return self._pausing, more
+            self._wakers.append(lambda: schedule(more.set))
+            return self._pause_reason, more
 
 
 class RunHandle:
@@ -354,7 +354,7 @@ class RunHandle:
             if self._finished:
                 return
             self._finished = True
-        self._control.over()
+        self._control.mark_over()
         self._error = error
         if error is None:
             assert result is not None  # noqa: S101 - one of the two

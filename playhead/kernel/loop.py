@@ -48,7 +48,7 @@ async def run_kernel(kernel: Kernel, state: KernelState, session: Session) -> Ke
                 state = await steered(state, session, str(state.iteration))
                 if status == "thinking" and session.concluded:
                     break
-                steering.begins(state, session)
+                steering.phase_begins(state, session)
             if status == "thinking":
                 at.enter_iteration(state.iteration)
             phase, body = PHASE_OF[status], kernel.phases[status]

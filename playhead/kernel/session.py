@@ -389,14 +389,14 @@ class Steering:
     def attach(self, session: Session) -> None:
         """Take the run's root agent, before it starts."""
 
-    async def reached(self, session: Session) -> None:
+    async def wait_while_paused(self, session: Session) -> None:
         """Return when an agent that is between two phases may continue."""
 
-    def stops(self, session: Session, before: str) -> str | None:
+    def stop_reason(self, session: Session, before: str) -> str | None:
         """Return the reason to stop an agent before this turn, or before this request outside the turns; or None."""
         return None
 
-    def begins(self, state: KernelState, session: Session) -> None:
+    def phase_begins(self, state: KernelState, session: Session) -> None:
         """Called before each phase."""
 
 

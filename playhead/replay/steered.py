@@ -333,6 +333,6 @@ class RecordedStops(Steering):
     def __init__(self, recording: Recording) -> None:
         self._facts = facts_of(recording)
 
-    def stops(self, session: Session, before: str) -> str | None:
+    def stop_reason(self, session: Session, before: str) -> str | None:
         """Return the reason of a recorded stop before this turn or request, if any."""
         return next(map(str, self._facts[session.owner, STOP, before]), None)

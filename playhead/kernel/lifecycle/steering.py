@@ -47,9 +47,9 @@ async def steered(state: KernelState, session: Session, key: str) -> KernelState
     if steering is None:
         return state
     session.reach(state)
-    await steering.reached(session)
+    await steering.wait_while_paused(session)
     # The calls of a turn run before an agent stops: its thread is in order then.
-    if state.status == "thinking" and (reason := steering.stops(session, key)) is not None:
+    if state.status == "thinking" and (reason := steering.stop_reason(session, key)) is not None:
         return await _stopped(state, session, key, reason)
     return state
 
