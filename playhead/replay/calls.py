@@ -144,7 +144,7 @@ Specs: TypeAlias = "Mapping[str, Mapping[str, ToolSpec]]"
 """Tools by the path of their agent, and by name."""
 Facts: TypeAlias = "dict[tuple[str, str, str], deque[JsonValue]]"
 """Answers by owner, question and key, in the order in which they were given."""
-BESIDE: Final = "a side effect of another agent ran beside it, and nothing says which came first"
+BESIDE: Final = "a side effect of another agent, task or thread ran beside it, and nothing says which came first"
 
 
 @dataclass(slots=True)

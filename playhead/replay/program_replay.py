@@ -166,6 +166,13 @@ class ReplayedProgram(ProgramAgain):
         assert isinstance(given, AgentTool)  # noqa: S101 - as code has it
         return await given.run(arguments, context)
 
+    def answer(self, act: Act) -> None:
+        """Let a request to a model be sent. What goes to anything else may do anything: it is refused, unless it may be `live`."""
+        if act.name == "http" and self.answers.on_missing.get("http") != "live":
+            fix = "make it in a tool, or send it again with on_missing={'http': 'live'} (--on-missing http=live)"
+            sent = act.key.partition(" ")[2]
+            self.stop(UnrecordedCallError(f"{act.owner} sends {sent}, and a replay asks nothing but models: {fix}"))
+
     def value(self, act: Act, answer: Callable[[], Any]) -> Any:  # noqa: ANN401 - JSON
         """Return the recorded answer to a question; nothing is asked again."""
         with self._lock:
@@ -207,8 +214,7 @@ class ReplayedProgram(ProgramAgain):
     def notes(self) -> Iterator[str]:
         """Yield what is to know of the replay."""
         if self._other_prompts:
-            count = self._other_prompts
-            yield f"{count} requests have another system prompt than the first request of their agent, and kept it"
+            yield f"{self._other_prompts} requests have another system prompt than their agent's first one, and kept it"
         if self._unmet_tools:
             yield f"tools: no request offered {', '.join(sorted(self._unmet_tools))}, so nothing of it was changed"
 
@@ -240,8 +246,8 @@ def _failed(recording: Recording, own: Recording) -> Iterator[str]:
 
 def _failures(one: Recording) -> dict[tuple[str, int], LlmFailed]:
     """Return the requests whose last attempt failed, by owner and number."""
-    exchanges = ((name, each) for name, owner in one.owners.items() for each in owner.exchanges)
-    last = {(name, each.requested.request): each.outcome for name, each in exchanges}
+    owners = one.owners.items()
+    last = {(name, each.requested.request): each.outcome for name, owner in owners for each in owner.exchanges}
     return {key: each for key, each in last.items() if isinstance(each, LlmFailed) and not each.cancelled}
 
 

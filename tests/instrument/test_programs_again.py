@@ -609,7 +609,7 @@ async def test_a_task_that_its_function_left_at_work_comes_as_far_as_in_the_reco
 
 
 def test_requests_in_unknown_formats_are_reproduced_by_their_bytes() -> None:
-    """Any client of httpx or httpx2 is recorded; a budget refuses what it cannot bound."""
+    """Any client of httpx or httpx2 is recorded; a replay sends none of it, and a budget refuses what it cannot bound."""
     import httpx2
 
     def handle(request: httpx2.Request) -> httpx2.Response:
@@ -630,10 +630,13 @@ def test_requests_in_unknown_formats_are_reproduced_by_their_bytes() -> None:
     assert [each.requested.model for each in recording.root.exchanges] == ["http/other.example"] * 2
     assert recording.reproduce_sync(program=program).identical
     assert (len(asked), said) == (2, "b'\\xff\\x00one' b'\\xff\\x00'")
+    ways = ("lenient", {"http": "live"})  # it may do anything, so it is sent again only where that is meant
+    verdicts = [recording.replay_sync(program=program, on_missing=each).verdict for each in ways]
+    assert (verdicts, len(asked)) == (["inconclusive", "same"], 4)
     limited = recorded(compose=[budget_limit(max_tokens=100_000)])(other)
     with pytest.raises(RunEndedError, match="wire format"):
         limited()
-    assert len(asked) == 2
+    assert len(asked) == 4
 
 
 def test_what_outlives_its_program_goes_on_unrecorded(caplog: pytest.LogCaptureFixture) -> None:
