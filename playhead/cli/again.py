@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from playhead.replay import Reproduction
     from playhead.replay.backtest import Figures, RunBacktest, Summary
 
-SUCCESSES: Final = (
-    "`answered`, `equal` to the recorded answer, FILE.json (a JSON schema), MODULE:FUNCTION or judge:MODEL"
-)
+SUCCESSES: Final = "`answered`, `equal` to the recorded one, FILE.json (a JSON schema), MODULE:FUNCTION or judge:MODEL"
 """What a success of a run may be."""
 SHOWN: Final = 10
 """Divergences that are printed; the first is the cause, `--json` has them all."""

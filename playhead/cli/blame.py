@@ -13,7 +13,7 @@ from playhead.cli import exits, options
 from playhead.cli.again import SUCCESSES, arguments_of
 from playhead.cli.corpus import read_success
 from playhead.cli.output import PROSE_WIDTH, tell
-from playhead.cli.reading import open_store
+from playhead.cli.reading import noted, open_store
 from playhead.diagnose.terminal import Line
 from playhead.errors import UsageError
 
@@ -88,8 +88,10 @@ def promote(*, run: str, output: Path, trace_dir: Path | None, as_json: bool, **
     """
     from playhead.diagnose.retention import copy_recording
     from playhead.replay import load_recording
+    from playhead.replay.loading import require_sound
 
-    recording = load_recording(open_store(trace_dir).resolve(run))
+    recording = noted(load_recording(open_store(trace_dir).resolve(run)))
+    require_sound(recording)
     agent, name = recording.header.agent, re.sub(r"\W+", "_", given["name"] or recording.run_id).lower()
     code = given["agent"] or (str(agent.strategy_settings.get("function")) if agent.strategy == "program" else "")
     (module, _, known), test = code.partition(":"), output / f"test_{name}.py"

@@ -19,7 +19,7 @@ from playhead.cli import exits
 from playhead.cli.outcome import ending_line, result_as_json
 from playhead.cli.output import note, safe, text_console, write_json
 from playhead.cli.reading import open_store
-from playhead.diagnose.parts import cell, dollars
+from playhead.diagnose.parts import cell, cost_text
 from playhead.diagnose.spending import Spent
 from playhead.diagnose.summaries import summarise
 from playhead.diagnose.terminal import Line, fit
@@ -257,7 +257,7 @@ class Status:
         tokens = usage.known(usage.total_tokens)
         parts = [f"turn {self._turn}/{self._limit}"] if self._turn else []
         parts += [f"{cell(None if tokens is None else f'{tokens:,}', usage.unknown)} tokens"]
-        parts += [cell(dollars(cost_usd), unknown)] if tokens != 0 else []  # before, nothing is known of the cost
+        parts += [cost_text(cost_usd, unknown) or "$?"] if tokens != 0 else []  # before, nothing is known of the cost
         return "  ".join([*parts, ", ".join(dict.fromkeys(reversed(self._awaited.values()))) or "working"])
 
 

@@ -52,9 +52,7 @@ def debrief_document(debrief: m.Debrief) -> Document:
 def _head(debrief: m.Debrief) -> Section:
     origin = f"{debrief.agent} on {debrief.model}" if debrief.agent else "an agent that the trace does not name"
     origin += f", continues run {debrief.resumed_from}" if debrief.resumed_from else ""
-    origin += (
-        f", a replay of run {debrief.replay_of}: `playhead diff` says what it changed" if debrief.replay_of else ""
-    )
+    origin += f", a replay of run {debrief.replay_of}: see `playhead diff`" if debrief.replay_of else ""
     return Section(f"Debrief: run {debrief.run_id or '(not known)'}", (Row(origin, depth=0, style="dim"),))
 
 

@@ -108,6 +108,8 @@ class Sealed:
 
 def judge(path: Path, kept: Head | None, key: Key | None = None, expected_run: str | None = None) -> Sealed:
     """Compare a trace with its stored head, which must be signed if a key is given. Raises `TraceError`."""
+    if not path.name.isprintable():
+        raise TraceError(f"{path.name!r} is no name that heads can be kept under: rename the file")
     checked = check_trace(path, expected_run=expected_run)
     now, at_seq = _head_of(path, -1 if kept is None else kept.seq)
     return Sealed(checked, now, kept, _difference(now, at_seq, kept, key))

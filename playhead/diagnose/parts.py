@@ -158,10 +158,8 @@ def cost_text(cost_usd: float | None, unknown: int | None) -> str | None:
     return None if cost_usd is None else f"{'at least ' if unknown else ''}{dollars(cost_usd)}"
 
 
-def dollars(cost_usd: float | None) -> str:
-    """Return US dollars, `$?` if unknown."""
-    if cost_usd is None:
-        return f"${UNKNOWN}"
+def dollars(cost_usd: float) -> str:
+    """Return US dollars."""
     return f"${cost_usd:.4f}" if cost_usd >= _CENT else f"${cost_usd:.6f}" if cost_usd else "$0"
 
 

@@ -70,8 +70,10 @@ class Search:
                 if ENVELOPE.match(first) is None:
                     raise NotATraceError(f"{self._path.name} is not a Playhead trace: its first line is not an event")
                 is_first = False
-            yield block[: block.rfind(b"\n")] if block.endswith(b"\n") else block.rpartition(b"\n")[0]
-        if is_first:
+            if not block.endswith(b"\n"):
+                self.unread = self.unread or "its last line is cut off, and not read"
+            yield block.rpartition(b"\n")[0]
+        if is_first and not self.unread:
             raise NotATraceError(f"{self._path.name} is empty")
 
     def _read(self, file: BufferedIOBase) -> bytes:

@@ -38,9 +38,8 @@ def _totals(figures: m.Statistics) -> Iterator[str]:
 
 
 def _tables(figures: m.Statistics) -> Iterator[Section]:
-    yield from _table(
-        "Models", ("model", "asked", "failed", "in", "out", "cost", "median", "p95"), map(_model, figures.models)
-    )
+    names: tuple[str, ...] = ("model", "asked", "failed", "in", "out", "cost", "median", "p95")
+    yield from _table("Models", names, map(_model, figures.models))
     names = ("tool", "calls", "ok", "fail", "refused", "timeout", "again", "median", "p95")
     yield from _table("Tools", names, map(_tool, figures.tools))
     errors = ((each.tool, name, number_cell(count)) for each in figures.tools for name, count in each.errors.items())

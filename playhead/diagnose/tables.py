@@ -54,6 +54,8 @@ def ask(files: Sequence[str], query: str, timeout_s: float) -> Answer:
     """
     if find_spec("duckdb") is None:
         raise MissingDependencyError("playhead sql needs: pip install 'playhead[sql]'")
+    for name in [each for each in files if not each.isprintable()]:
+        raise UsageError(f"sql cannot read {name!r}: rename the file, or name the runs that you mean")
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs, files, query), daemon=True)

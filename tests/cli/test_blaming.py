@@ -71,6 +71,9 @@ def test_a_run_becomes_a_test(home: Path, pytester: pytest.Pytester) -> None:
     for name in ("height", "depth"):
         again = playhead("promote", "run", "-o", pytester.path, "--name", name)
         assert (again.exit_code, f"test_{name}.py is there already" in again.stderr) == (2, True), again.stderr
+    changed = pytester.path / ".playhead" / "traces" / "changed.jsonl"
+    changed.write_bytes((changed.parent / "run.jsonl").read_bytes().replace(b"How high?", b"How deep?"))
+    assert playhead("promote", "changed", "-o", pytester.path).exit_code == 3  # it would never pass
     assert playhead("promote", "run", "-o", pytester.path).exit_code == 0
     (pytester.path / "my_tools.py").write_text(AGENTS.replace("Be brief.", "Be kind."))
     result = pytester.runpytest_inprocess("-q", *GIVEN)

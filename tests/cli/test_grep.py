@@ -171,7 +171,7 @@ def test_any_text_is_found(tmp_path: Path, text: str) -> None:
 
 
 def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
-    """A file that is no trace, a line that is damaged, a large value that is gone: exit 3, and the rest is searched."""
+    """A file that is no trace, a line that is damaged or cut off, a large value that is gone: exit 3, and the rest is searched."""
     answer(tmp_path, "needle", "good")
     damaged = answer(tmp_path, "needle", "damaged")
     damaged.write_bytes(damaged.read_bytes().replace(b'"output":"needle"', b'"output":"needle'))
@@ -179,10 +179,13 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     for blob in (tmp_path / "large.blobs").rglob("*"):
         blob.unlink()
     (tmp_path / "nonsense.jsonl").write_text("needle\n")
+    (tmp_path / "torn.jsonl").write_bytes((tmp_path / "good.jsonl").read_bytes().partition(b"needle")[0])
+    (tmp_path / "noise.jsonl.gz").write_bytes(b"needle")
     result = playhead("grep", '"needle"', "--trace-dir", tmp_path)
     assert (result.exit_code, result.stdout) == (3, "good    1  final-answer  needle\n")
     names = sorted(line.partition(":")[0] for line in result.stderr.splitlines())
-    assert names == [damaged.name, large.name, "nonsense.jsonl"]
+    assert names == [damaged.name, large.name, "noise.jsonl.gz", "nonsense.jsonl", "torn.jsonl"]
+    assert "is empty" not in result.stderr
 
 
 def test_the_page_says_what_happens(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -87,6 +88,9 @@ def test_several_runs_are_checked_without_heads(store: Path):
     result = playhead("check")
     assert (result.exit_code, set(result.stdout.splitlines())) == (1, {"one: ok: 16 events", "two: open: 13 events"})
     assert "not read: none.jsonl is not a Playhead trace" in result.stderr
+    (store / os.fsdecode(b"n\xff.jsonl")).write_bytes((store / "one.jsonl").read_bytes())
+    result = playhead("check", "--heads", store / "heads")
+    assert (result.exit_code, "udcff.jsonl' is no name that heads can be kept under" in result.stderr) == (1, True)
 
 
 @pytest.mark.parametrize("command", ["check", "sign --key env:SEAL", "leaks"])

@@ -162,6 +162,9 @@ def test_what_cannot_be_read_or_was_changed_is_said(tmp_path: Path) -> None:
     assert sorted(row["run_id"] for row in objects(result)) == ["changed", "missing", "newer", "so[un]d"]
     named = sorted(re.findall(r"(\S+)\.jsonl: ", result.stderr))
     assert [name.rpartition("/")[2] for name in named] == ["changed", "empty", "missing", "newer", "nonsense", "torn"]
+    (tmp_path / os.fsdecode(b"n\xff.jsonl")).write_bytes(whole)
+    refused = playhead("sql", "select 1", "--trace-dir", tmp_path)
+    assert (refused.exit_code, "udcff.jsonl': rename the file" in refused.stderr) == (2, True)
 
 
 def test_the_page_lists_the_columns_and_its_queries_run() -> None:
