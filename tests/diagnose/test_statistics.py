@@ -16,7 +16,6 @@ from playhead.diagnose.statistics import run_statistics
 from playhead.diagnose.statistics_view import statistics_document
 from playhead.testing import call, calls, error, text
 from playhead.trace import events as e
-from playhead.trace.types import Usage
 from tests.diagnose.recordings import SAMPLES, lookup, made, printed, sample
 from tests.kernel.runs import record
 
@@ -73,14 +72,6 @@ def test_what_is_not_known_is_said():
     ]
     assert (figures.cost_usd, figures.reasons.coverage, figures.endings) == (None, None, {"(no end)": 1})
     assert "Tokens: ?. Cost: ?" in plain(figures)
-
-
-def test_a_known_and_an_unknown_price():
-    """What is known is summed, and the rest is counted apart."""
-    answers = [(e.LlmRequested(request=n, model="m", messages=()), e.LlmResponded(request=n, usage=Usage(input_tokens=5), cost_usd=cost)) for n, cost in enumerate((0.25, None, float("nan"), 0.0))]  # fmt: skip
-    figures = run_statistics([made(*(event for pair in answers for event in pair))])
-    assert (figures.cost_usd, figures.cost_unknown) == (0.25, 2)
-    assert "Cost: at least $0.2500" in plain(figures)
 
 
 async def test_turns_are_those_that_the_run_says_it_had(tmp_path: Path):

@@ -186,13 +186,8 @@ def test_a_group_has_one_corpus_at_a_time_and_a_whole_journal(tmp_path: Path) ->
     replayed(tmp_path, group="g", on_progress=second)
     journal = tmp_path / "corpora" / "g.jsonl"
     one, other, *_ = (whole := journal.read_bytes()).splitlines(keepends=True)
-    edits = (
-        (b'"success": false', b'"success": true'),
-        (b'"cost_usd": 0.0', b'"cost_usd": 0.1'),
-        (one, b""),
-        (other, one),
-    )
-    for old, new in edits:
+    edits = {b'"success": false': b'"success": true', b'"cost_usd": 0.0': b'"cost_usd": 0.1', one: b"", other: one}
+    for old, new in edits.items():
         journal.write_bytes(whole.replace(old, new, 1))
         with pytest.raises(UsageError, match=r"or a line of .*g\.jsonl is not what was written: name another group"):
             replayed(tmp_path, group="g")
