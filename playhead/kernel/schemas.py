@@ -76,7 +76,9 @@ class BoundedSchema:
 
         self.schema = schema
         try:
-            written = _written(schema)
+            written = json.dumps(schema)
+            if len(written) > MAX_CHARACTERS:
+                raise UnusableSchemaError(f"it has more than {MAX_CHARACTERS} characters")  # noqa: TRY301
             self._is_simple = len(written) <= SIMPLE and '"$ref"' not in written
             own = {word: each for word, each in schema.items() if word != "$id"}  # an address that is never fetched
             self._validator = library.validator_for(
@@ -119,13 +121,6 @@ class _Ignored:
         """Refuse a text that is not a date."""
         if self._is_day and isinstance(value, str) and str(date.fromisoformat(value)) != value:
             raise ValueError(f"{value!r} is not a day such as 2025-01-31")
-
-
-def _written(schema: dict[str, Any]) -> str:
-    written = json.dumps(schema)
-    if len(written) > MAX_CHARACTERS:
-        raise UnusableSchemaError(f"it has more than {MAX_CHARACTERS} characters")
-    return written
 
 
 def require_affordable(schema: dict[str, Any], value: JsonValue) -> int:

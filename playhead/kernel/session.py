@@ -467,11 +467,6 @@ class Guard:
         self.session = session
         """The agent that it guards, and ends."""
 
-    @property
-    def inner(self) -> Guard:
-        """The guard itself, of a wrapper."""
-        return self
-
     def start(self) -> None:
         """Called when the agent starts."""
 

@@ -27,11 +27,7 @@ if TYPE_CHECKING:
     from playhead.kernel.session import Guard, Session
 
 
-_CUT_OFF: Final = Outcome(
-    ok=False,
-    error=ErrorInfo(type="Cancelled", message="the run ended before the call returned"),
-    ended="cancelled",
-)
+_CUT_OFF: Final = replace(Outcome.failure("Cancelled", "the run ended before the call returned"), ended="cancelled")
 
 
 def _arguments(call: ToolCall) -> JsonValue:

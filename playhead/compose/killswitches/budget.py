@@ -170,9 +170,10 @@ class BudgetGuard(Switch):
 
     def _is_counted_above(self, session: Session) -> bool:
         """Return whether the same budget is stacked more than once above here; it is charged once."""
-        guards = (each.inner for each in session.gate.guards)
-        first = next((each for each in guards if getattr(each, "budget", None) is self.budget), self)
-        return first is not self
+        return (
+            next((each for each in session.gate.guards if getattr(each, "budget", None) is self.budget), self)
+            is not self
+        )
 
     def withdraw_request(self, session: Session, request: Request) -> None:
         """Release the reservation of a request that was not sent."""

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from playhead.errors import did_you_mean
 from playhead.kernel.rationale import parse_rationale
 from playhead.kernel.repair.lenient_json import MAX_CHARACTERS, JsonBlock, json_blocks, unwrapped
-from playhead.kernel.repair.repair import ARGUMENTS, NAMES, NOTES, folded, meant_tool, unknown_tool
+from playhead.kernel.repair.names import folded, meant_tool, unknown_tool
+from playhead.kernel.repair.repair import ARGUMENTS, NAMES, NOTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
