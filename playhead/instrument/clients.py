@@ -51,15 +51,12 @@ def wrap(target: AnyTarget, *, read_only: bool = False) -> AnyTarget:
 def _wrapped(client: Any) -> Any:  # noqa: ANN401 - of a library that is not imported here
     if base := _base_of(client):
         return _recorded_client(client) if base.endswith("Client") else _recorded(client, None)
-    inner, packages = (
-        getattr(client, "_client", None),
-        {each.__module__.partition(".")[0] for each in type(client).__mro__},
-    )
+    inner = getattr(client, "_client", None)
+    packages = {each.__module__.partition(".")[0] for each in type(client).__mro__}
     if _base_of(inner) and callable(with_options := getattr(client, "with_options", None)):
         return with_options(http_client=_wrapped(inner))
-    if (
-        _base_of(inner) and "ollama" in packages
-    ):  # which has no such method; of another class, parts could keep the inner one
+    # Ollama has no such method; of a copy of another class, parts could keep the inner client.
+    if _base_of(inner) and "ollama" in packages:
         other = copy(client)
         other._client = _wrapped(inner)  # noqa: SLF001 - of the copy
         return other

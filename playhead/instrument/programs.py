@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import platform
+import sys
 from contextlib import ExitStack, contextmanager
 from functools import cached_property, update_wrapper
 from typing import TYPE_CHECKING, Any, ClassVar, Final, ParamSpec, TypeVar, overload
@@ -126,8 +127,10 @@ class Recorded:
 
     @property
     def reference(self) -> str:
-        """The function as `module:name`."""
-        return f"{self.function.__module__}:{self.function.__qualname__}"
+        """The function as `module:name`; of a script, the module that importing it gives."""
+        script = getattr(sys.modules["__main__"], "__file__", None)
+        module = inspect.getmodulename(script) if script and self.function.__module__ == "__main__" else None
+        return f"{module or self.function.__module__}:{self.function.__qualname__}"
 
     @cached_property
     def source(self) -> SourceInfo:

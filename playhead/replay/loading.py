@@ -93,8 +93,7 @@ def require_no_program(recording: Recording) -> None:
     """
     header = recording.header.agent
     if header.strategy == "program":
-        # The module of a script that was run has another name when it is imported.
-        name = str(header.strategy_settings.get("function")).replace("__main__:", "MODULE:")
+        name = header.strategy_settings.get("function")
         raise NotReplayableError(f"{recording.run_id} is a run of the program {name}: pass program= (--program {name})")
 
 

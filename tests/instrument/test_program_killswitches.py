@@ -275,7 +275,7 @@ def test_a_killed_program_loses_no_acknowledged_event(number: signal.Signals, tr
     assert len(recording.root.responses) == 5
     assert [call.started.tool for call in recording.root.calls.values()] == ["wait"]
     assert recording.status == ("open" if number == signal.SIGKILL else "closed")
-    assert recording.problems == ()
+    assert (recording.problems, recording.header.agent.strategy_settings["function"]) == ((), "program:program")
 
 
 def test_a_killswitch_that_guards_nothing_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
