@@ -21,21 +21,14 @@ from playhead.kernel.describe import shortened
 from playhead.kernel.forms import ask_for, form_prompt
 from playhead.kernel.meta_tools import is_meta
 from playhead.kernel.passes import answer_pass, fresh_thread, offered_thread, run_pass
-from playhead.kernel.plan import (
-    NO_TURNS,
+from playhead.kernel.plan import NO_TURNS, Plan, PlanForm, PlanStep, find_problems, references, resolved, steps_in
+from playhead.kernel.plan_prompts import (
     SHOWN,
-    Plan,
-    PlanForm,
-    PlanStep,
     answer_prompt,
-    find_problems,
     more_steps_prompt,
     plan_prompt,
-    references,
     reflection_prompt,
-    resolved,
     step_prompt,
-    steps_in,
 )
 from playhead.kernel.react import REACT, with_offered_rationale
 from playhead.kernel.state import PlannedCall
