@@ -36,13 +36,13 @@ def stack_of(error: BaseException) -> str | None:
     A long trace loses its start: the innermost frames and the exception itself are at the end.
     """
     with suppress(Exception):  # a third-party class may fail to print itself
-        whole = told = traceback.TracebackException.from_exception(error, limit=-_FRAMES)
+        whole = link = traceback.TracebackException.from_exception(error, limit=-_FRAMES)
         frames = 0
-        while told is not None:
-            while told.stack and told.stack[0].filename.startswith(_AROUND):
-                del told.stack[0]
-            frames += len(told.stack)
-            told = told.__cause__ or told.__context__  # type: ignore[assignment]
+        while link is not None:
+            while link.stack and link.stack[0].filename.startswith(_AROUND):
+                del link.stack[0]
+            frames += len(link.stack)
+            link = link.__cause__ or link.__context__  # type: ignore[assignment]
         said = scrub("".join(whole.format()).rstrip())
         return (said if len(said) <= _STACK else f"…{said[-_STACK:]}") if frames else None
     return None

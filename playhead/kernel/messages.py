@@ -75,16 +75,16 @@ class ThreadRecord:
         return passed
 
     async def add_result(
-        self, planned: PlannedCall, completed: ToolCallCompleted, told: str | None = None
+        self, planned: PlannedCall, completed: ToolCallCompleted, text: str | None = None
     ) -> Message | None:
         """Add a result, whose content is already in the completed call; None if a hook removed it.
 
         A native call needs an answer in the thread, so its result is emptied instead of removed.
-        `told` replaces the result's own text.
+        `text` replaces the result's own text.
         """
         role: Role = "user" if planned.source == "text" else "tool"
         fields = {"name": completed.tool, "tool_call_id": None if role == "user" else completed.call_id}
-        message = made(Message, id=self._next, role=role, content=told or completed.message_text(role), **fields)
+        message = made(Message, id=self._next, role=role, content=text or completed.message_text(role), **fields)
         session, passed = self._session, message
         if session.gate.hooks is not None:
             details = call_details(completed)
@@ -98,7 +98,7 @@ class ThreadRecord:
         if shown is not None:
             stored = {} if shown.key is None else {"stored": shown.key}
             passed = self.add(role, shown.content, **stored, **fields)
-        elif passed is message and told is None and completed.call_id not in session.gate.rewritten:
+        elif passed is message and text is None and completed.call_id not in session.gate.rewritten:
             passed = self.join(message, ref=made(MessageRef, call=completed.call_id), **fields)
         else:
             passed = self.add(role, passed.content, **fields)

@@ -70,9 +70,9 @@ async def run_pass(  # noqa: PLR0913 - the parts of a pass
     assert conclusion is not None  # noqa: S101 - otherwise the agent has ended
     if not must_answer or conclusion.reason != "max_iterations":
         return reached, conclusion
-    told = await session.messages.nudge(reached.thread, "unfinished", ANSWER_NOW)
+    nudged = await session.messages.nudge(reached.thread, "unfinished", ANSWER_NOW)
     reached, last = await run_pass(
-        reached, session, told, purpose=purpose, max_iterations=1, tools=(), kernel=kernel, step=step
+        reached, session, nudged, purpose=purpose, max_iterations=1, tools=(), kernel=kernel, step=step
     )
     return reached, last if last.reason != "max_iterations" else conclusion
 

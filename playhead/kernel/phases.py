@@ -215,8 +215,8 @@ async def _skip(phase: PhaseName, state: KernelState, session: Session, reason: 
         for planned, completed in sorted(
             zip(state.pending, state.completed, strict=True), key=lambda pair: pair[0].position
         ):
-            told = await session.messages.add_result(planned, completed, f"error: {why}")
-            state = transition(state, thread=state.thread.add(told))
+            message = await session.messages.add_result(planned, completed, f"error: {why}")
+            state = transition(state, thread=state.thread.add(message))
     return transition(
         state, status="thinking", iteration=max(state.iteration, session.iteration or 0) + 1, pending=(), completed=()
     )

@@ -104,9 +104,9 @@ class ThreadPort(Protocol):
         """Add the model's answer; None if a hook removed it."""
 
     async def add_result(
-        self, planned: PlannedCall, completed: ToolCallCompleted, told: str | None = None
+        self, planned: PlannedCall, completed: ToolCallCompleted, text: str | None = None
     ) -> Message | None:
-        """Add a result, or `told` in its place; None if a hook removed it."""
+        """Add a result, or `text` in its place; None if a hook removed it."""
 
     async def nudge(self, thread: Thread, nudge: str, text: str, *, severity: str = "info") -> Thread:
         """Return the thread with a nudge at its end; the same thread if a hook removed the nudge."""

@@ -81,8 +81,8 @@ def tool_lines(spec: ToolSpec) -> str:
 
 def _parameter(name: str, schema: Schema, spec: ToolSpec, *, is_required: bool) -> str:
     default = schema.get("default")
-    told = f"{name}{'' if is_required else '?'}: {facts(schema, spec.parameters)}"
-    return told if default is None else f"{told} = {json.dumps(untagged(default), ensure_ascii=False)}"
+    text = f"{name}{'' if is_required else '?'}: {facts(schema, spec.parameters)}"
+    return text if default is None else f"{text} = {json.dumps(untagged(default), ensure_ascii=False)}"
 
 
 class ToolsInText:
@@ -90,14 +90,14 @@ class ToolsInText:
 
     def __init__(self, messages: ThreadPort) -> None:
         self._messages = messages
-        self._told: dict[tuple[int | None, tuple[Range, ...]], Message] = {}
+        self._written: dict[tuple[int | None, tuple[Range, ...]], Message] = {}
 
     def thread(self, thread: Thread, tools: tuple[ToolSpec, ...], ids: tuple[Range, ...]) -> Thread:
         """Return the thread to send, with the catalogue of these tools at the end of its system message."""
         first = thread.messages[0] if thread.messages and thread.messages[0].role == "system" else None
         key = (None if first is None else first.id, ids)
-        if key not in self._told:
-            told = "\n\n".join(filter(None, ["" if first is None else text_of(first.content), catalogue(tools)]))
+        if key not in self._written:
+            content = "\n\n".join(filter(None, ["" if first is None else text_of(first.content), catalogue(tools)]))
             replaced = {} if first is None else {"replaces": (first.id,)}
-            self._told[key] = self._messages.add("system", told, transient=True, **replaced)
-        return Thread().add(self._told[key], *thread.messages[0 if first is None else 1 :])
+            self._written[key] = self._messages.add("system", content, transient=True, **replaced)
+        return Thread().add(self._written[key], *thread.messages[0 if first is None else 1 :])

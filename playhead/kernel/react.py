@@ -176,21 +176,21 @@ async def act(state: KernelState, session: Session) -> KernelState:
 
 
 async def observe(
-    state: KernelState, session: Session, told: Mapping[str, tuple[str, bool]] | None = None
+    state: KernelState, session: Session, replaced: Mapping[str, tuple[str, bool]] | None = None
 ) -> KernelState:
     """Add the results to the thread, in the order of their calls.
 
-    `told` has, by call id, the text that replaces a result, and whether it is a success.
+    `replaced` has, by call id, the text that replaces a result, and whether it is a success.
     """
-    told = told or {}
+    replaced = replaced or {}
     turn, messages, steps = list(zip(state.pending, state.completed, strict=True)), [], []
     if len(turn) > 1:
         turn.sort(key=lambda pair: pair[0].position)
     for planned, completed in turn:
-        words = told.get(completed.call_id)
+        words = replaced.get(completed.call_id)
         messages.append(await session.messages.add_result(planned, completed, words and words[0]))
     for planned, completed in turn:
-        action, observed = _steps_of(planned, completed, state, told.get(completed.call_id))
+        action, observed = _steps_of(planned, completed, state, replaced.get(completed.call_id))
         if session.gate.hooks is not None:
             details = call_details(completed)
             observed = await session.offer("observation.tool-result", observed, key=completed.call_id, **details)
@@ -247,11 +247,11 @@ async def ask_again(
 
 
 def _steps_of(
-    planned: PlannedCall, completed: ToolCallCompleted, state: KernelState, told: tuple[str, bool] | None
+    planned: PlannedCall, completed: ToolCallCompleted, state: KernelState, replaced: tuple[str, bool] | None
 ) -> tuple[Step, Any]:
-    """Return a call and its result as steps; `told` replaces the text of the result and whether it is ok."""
+    """Return a call and its result as steps; `replaced` replaces the text of the result and whether it is ok."""
     tool, call_id, call = completed.tool, completed.call_id, planned.call
     arguments = as_text(call.arguments if call.arguments is not None else call.raw_arguments)
-    content, is_ok = told or (completed.observation(), completed.ok)
+    content, is_ok = replaced or (completed.observation(), completed.ok)
     action = Step("action", arguments, state.iteration, tool, call_id)
     return action, Step("observation", content, state.iteration, tool, call_id, is_ok)

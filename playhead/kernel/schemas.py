@@ -107,8 +107,8 @@ class BoundedSchema:
             found = list(islice(self._validator.iter_errors(value), SHOWN))
         except Exception as error:  # noqa: BLE001 - such as a text that is no UTF-8
             raise UnusableSchemaError(f"{type(error).__name__}: {error}") from None
-        told = (f"{'.'.join(map(str, each.instance_path)) or 'arguments'}: {each.message[:LONGEST]}" for each in found)
-        return list(dict.fromkeys(told))
+        named = (f"{'.'.join(map(str, each.instance_path)) or 'arguments'}: {each.message[:LONGEST]}" for each in found)
+        return list(dict.fromkeys(named))
 
 
 class _Ignored:
@@ -269,7 +269,7 @@ class Check:
         self._known: Facts = {}
         """Summaries of the root's parts."""
 
-    def told(self, schema: object) -> str:
+    def expected(self, schema: object) -> str:
         """Return the expected form of a value, for a fault."""
         return facts(schema, self.root, known=self._known)[:LONGEST_TOLD]
 

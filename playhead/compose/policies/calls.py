@@ -147,8 +147,8 @@ class _Required:
         specs = {name: spec for name, spec in context.tools.items() if spec.kind != "meta"}
         if not specs:
             return
-        told = "\n".join(f"- {name}: {spec.description[:MAX_DESCRIPTION]}" for name, spec in specs.items())
-        prompt = _PROMPT.format(task=text_of(context.task), tools=told)
+        listed = "\n".join(f"- {name}: {spec.description[:MAX_DESCRIPTION]}" for name, spec in specs.items())
+        prompt = _PROMPT.format(task=text_of(context.task), tools=listed)
         said = await context.model.ask_for(prompt, RequiredTools, purpose="required-tools")
         calls = {} if said is None else {each.tool: each.calls for each in said.tools if each.tool in specs}
         required = self._of(context).required

@@ -150,17 +150,17 @@ class Curator:
         known = PriorWork() if parts.prior is None else self._priors[parts.prior.id]
         work, dropped = known.with_turns(len(parts.turns) - keep, lines).fitted(self._profile.prior_work_chars)
         note = '; recall(key="") names what is stored' if self.stored else ""
-        told = await self._session.messages.add_user(work.render(note), replaces=tuple(each.id for each in goes))
-        if told is not None:
-            self._priors[told.id] = work
+        summary = await self._session.messages.add_user(work.render(note), replaces=tuple(each.id for each in goes))
+        if summary is not None:
+            self._priors[summary.id] = work
         rest = [message for turn in parts.turns[-keep:] for message in turn]
-        thread = Thread().add(*parts.head, told, *parts.between, *stays, *rest)
+        thread = Thread().add(*parts.head, summary, *parts.between, *stays, *rest)
         self._record_decisions(lines, dropped)
         self._counted = 0
         self._session.emit(
             ContextSynthesized(
                 mode=self._profile.synthesis,
-                kept=len(thread.messages) - (told is not None),
+                kept=len(thread.messages) - (summary is not None),
                 dropped=len(goes),
                 why=why,
                 tokens_before=before,
@@ -275,17 +275,17 @@ class PriorWork:
         """Return the message, with a note in its first line."""
         parts = [f"[Prior work: turns 1-{self.turns}, put together to save room{note}]"]
         for title, failed in (("Failures:", True), ("Results:", False)):
-            told = [f"- {line.text}" for line in self.lines if line.failed is failed]
-            parts += [title, *told] if told else []
+            texts = [f"- {line.text}" for line in self.lines if line.failed is failed]
+            parts += [title, *texts] if texts else []
         parts += [f"Other calls: {self.counted}"] if self.counted else []
         return "\n".join(parts)
 
     def with_turns(self, turns: int, lines: Iterable[Line]) -> PriorWork:
         """Return it extended by later turns, with a line for each of their calls; equal failures share one line."""
-        told: dict[str, Line] = {}
+        kept: dict[str, Line] = {}
         for line in (*self.lines, *lines):
-            told.setdefault(line.text if line.failed else line.call_id, line)
-        return replace(self, turns=self.turns + turns, lines=tuple(told.values()))
+            kept.setdefault(line.text if line.failed else line.call_id, line)
+        return replace(self, turns=self.turns + turns, lines=tuple(kept.values()))
 
     def fitted(self, limit: int) -> tuple[PriorWork, list[Line]]:
         """Return it cut to about `limit` characters, and the dropped lines: those of the oldest results.

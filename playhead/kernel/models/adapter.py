@@ -152,12 +152,12 @@ class Adapter(ABC):
             for name, secret in self.secrets.items():
                 redactor.add_secret(secret, name)
             redactor.add_parameters({} if request is None else request.parameters)
-            told = self._told(error, _own_words(redactor.redact_error(scrub(str(error) or type(error).__name__))))
-            told.__cause__ = error
-            redact_error(told, redactor, of_provider=True)
-            raise told from told.__cause__
+            ours = self._as_error(error, _own_words(redactor.redact_error(scrub(str(error) or type(error).__name__))))
+            ours.__cause__ = error
+            redact_error(ours, redactor, of_provider=True)
+            raise ours from ours.__cause__
 
-    def _told(self, error: Exception, reason: str) -> PlayheadError:
+    def _as_error(self, error: Exception, reason: str) -> PlayheadError:
         name, address = self._name, self.address or self.usual_address
         kind, causes = _kind(error, reason), list(islice(_causes(error), MOST_CAUSES))
         names = {type(each).__name__ for each in causes}
@@ -176,12 +176,12 @@ class Adapter(ABC):
         else:
             done = "failed" if kind is ModelUnavailableError else "refused the request"
             said = f"{address} {done} ({name}): {reason}"
-        told = kind(said)
-        if isinstance(told, ModelError):
-            told.retry_after_s = _retry_after_s(causes)
+        ours = kind(said)
+        if isinstance(ours, ModelError):
+            ours.retry_after_s = _retry_after_s(causes)
             if is_unreachable:
-                spent(told, Usage())
-        return told
+                spent(ours, Usage())
+        return ours
 
     async def _next(self, parts: AsyncGenerator[Any], request: Request) -> Any:  # noqa: ANN401 - the client's
         """Return the next part of a streamed answer; None at its end."""

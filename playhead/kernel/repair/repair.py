@@ -147,7 +147,7 @@ class Reading:
             why = self.faults or why
         if len(found) != 1:
             but = "it has more than one reading" if found else f"it is {as_text(value)[:LONGEST_SHOWN]}"
-            before += why or [f"{place}: has to be {self._check.told(schema)}; {but}"]
+            before += why or [f"{place}: has to be {self._check.expected(schema)}; {but}"]
         self.faults = before
         return found[0] if len(found) == 1 else value
 
@@ -202,7 +202,7 @@ class Reading:
             if name not in named and "default" in own:
                 named[name] = own["default"]
             elif name not in named:
-                self._fault(place, name, f"is missing; it has to be {self._check.told(own)}")
+                self._fault(place, name, f"is missing; it has to be {self._check.expected(own)}")
         return {
             name: self._read(known.get(name, others), item, f"{place}.{name}".lstrip("."))
             for name, item in named.items()

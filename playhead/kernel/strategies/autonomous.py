@@ -57,8 +57,8 @@ class Autonomous(Strategy):
 
     def tools(self) -> list[Tool]:
         """Return the tool with which the model ends the run."""
-        told = "Say that the whole task is done, and give its result."
-        return [FinishTool(self.finish_tool_name, told, FinishArguments, _finish, ends_run=True)]
+        description = "Say that the whole task is done, and give its result."
+        return [FinishTool(self.finish_tool_name, description, FinishArguments, _finish, ends_run=True)]
 
     async def _think(self, state: KernelState, session: Session) -> KernelState:
         return await think(state, session, self._on_text)

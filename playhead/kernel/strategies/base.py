@@ -173,10 +173,12 @@ def strategy_class(name: str) -> type[Strategy]:
     full = name if name in BUILT_IN or name in _registry else _names().get(name.casefold())
     if full is None:
         known = [strategy_class(each) for each in list_strategies()]
-        told = [f"{each.name} ({', '.join(each.short_names())})" if each.short_names() else each.name for each in known]
+        listed = [
+            f"{each.name} ({', '.join(each.short_names())})" if each.short_names() else each.name for each in known
+        ]
         guess = did_you_mean(name.casefold(), list(_names()))
         raise UnknownStrategyError(
-            f"there is no strategy {name!r}.{guess} Known: {', '.join(told)}. register_strategy adds yours."
+            f"there is no strategy {name!r}.{guess} Known: {', '.join(listed)}. register_strategy adds yours."
         )
     return _registry[full] if full in _registry else getattr(strategies, BUILT_IN[full])
 

@@ -111,18 +111,18 @@ class CodeAction(Strategy):
 
     async def _observe(self, state: KernelState, session: Session) -> KernelState:
         """Send the model the outcome of its program, and keep the calls that it made."""
-        notes, used, told = dict(state.meta[NAME]), set(state.tools_used), {}
+        notes, used, replaced = dict(state.meta[NAME]), set(state.tools_used), {}
         for completed in state.completed:
             result = completed.result
             if completed.tool != RUN_PROGRAM or not completed.ok or not isinstance(result, dict):
                 continue
             ok, succeeded = "error" not in result, [call for call in result.get("calls", []) if call["ok"]]
-            told[completed.call_id] = (_told(result, self.output_chars), ok)
+            replaced[completed.call_id] = (_outcome_text(result, self.output_chars), ok)
             used |= {call["tool"] for call in succeeded}
             new = [{name: call[name] for name in _KEPT} for call in succeeded if "repeated" not in call]
             notes = {"programs": notes["programs"] + 1, "done": [] if ok else notes["done"] + new}
         state = transition(state, tools_used=frozenset(used), meta={**state.meta, NAME: notes})
-        return await observe(state, session, told)
+        return await observe(state, session, replaced)
 
 
 async def _think(state: KernelState, session: Session) -> KernelState:
@@ -154,9 +154,9 @@ def _read(response: LlmResponded, session: Session) -> Reply:
     return Reply(thought, (planned,))
 
 
-def _told(result: dict[str, Any], most: int) -> str:
+def _outcome_text(result: dict[str, Any], most: int) -> str:
     """Return the outcome of a program for the model, with at most `most` characters of each part."""
-    calls = "\n".join(map(_call_told, result.get("calls") or ()))
+    calls = "\n".join(map(_call_text, result.get("calls") or ()))
     printed = shortened(result.get("output", ""), most, result.get("dropped_chars", 0))
     parts = [
         f"It failed: {shortened(result['error'], most)}" if "error" in result else "",
@@ -168,7 +168,7 @@ def _told(result: dict[str, Any], most: int) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-def _call_told(call: dict[str, Any]) -> str:
+def _call_text(call: dict[str, Any]) -> str:
     text = as_text(call["result"]) if call["ok"] else f"error: {call['error']}"
     return f"- {call['tool']} {shortened(as_text(call['arguments']), SHOWN)} → {shortened(text, SHOWN)}"
 

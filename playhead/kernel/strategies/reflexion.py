@@ -163,5 +163,5 @@ def _not_satisfied(best: Attempt, newest: Attempt) -> str:
     if best.said is None or best.said.satisfied:
         return ""
     score = best.said.share
-    told = "" if score is None else f"; the best of them, number {best.number}, scored {score:.2f}"
-    return f"the critic was satisfied with none of {newest.number} answers{told}"
+    scored = "" if score is None else f"; the best of them, number {best.number}, scored {score:.2f}"
+    return f"the critic was satisfied with none of {newest.number} answers{scored}"

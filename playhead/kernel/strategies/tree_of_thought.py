@@ -75,7 +75,7 @@ class TreeOfThought(Strategy):
         state, best = await self._search(state, session)
         state = transition(state, meta={**state.meta, NAME: best.name or None})
         if best.path:
-            text = _FOLLOW.format(task=text_of(session.task), path=_told(best))
+            text = _FOLLOW.format(task=text_of(session.task), path=_path_text(best))
             state = transition(state, thread=await fresh_thread(session, text))
         else:
             why = "no first thought reached the pruning threshold: the task is solved by ReAct alone, without a path"
@@ -140,8 +140,8 @@ class TreeOfThought(Strategy):
             Alternative(name=node.name, option=node.text, rejected_because=f"score {node.score:.2f}: {why}")
             for node, why in ((node, others if node in good else low) for node in children if node not in kept)
         )
-        told = ", ".join(f"{node.name} ({node.score:.2f})" for node in kept) or "none"
-        decision, names = f"{NAME}: depth {depth}: keep {told}", tuple(node.name for node in kept)
+        scores = ", ".join(f"{node.name} ({node.score:.2f})" for node in kept) or "none"
+        decision, names = f"{NAME}: depth {depth}: keep {scores}", tuple(node.name for node in kept)
         session.emit(AlternativesConsidered(decision=decision, alternatives=pruned, kept=names))
         return kept
 
@@ -170,14 +170,14 @@ async def _ask(  # noqa: PLR0913 - question, thought and form
     listed = "\n".join(f"- {spec.name}: {spec.description}" for spec in specs)
     # Thoughts must be about tools that exist.
     tools = f"Tools that can be used afterwards, not now:\n{listed}\n\n" if listed else ""
-    asked = {"task": text_of(session.task), "tools": tools, "path": _told(node), "form": form_prompt(form)}
+    asked = {"task": text_of(session.task), "tools": tools, "path": _path_text(node), "form": form_prompt(form)}
     session.reach(await steered(state, session, f"request {session.model.requests}"))
     session.require_running()
     thread = await fresh_thread(session, prompt.format(**asked, **more))
     return await ask_for(state, session, thread, form, purpose=purpose, retries=1)
 
 
-def _told(node: Node) -> str:
+def _path_text(node: Node) -> str:
     """Return a line of thought as text for a model; empty for the root."""
     steps = "".join(f"{number}. {each}\n" for number, each in enumerate(node.path, 1))
     return f"The line of thought:\n{steps}\n" if steps else ""
