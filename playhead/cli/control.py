@@ -15,7 +15,7 @@ import psutil
 
 from playhead.cli import exits, options
 from playhead.cli.output import note, tell, text_console, write_json
-from playhead.cli.reading import open_store
+from playhead.cli.reading import existing_store, open_store
 from playhead.compose.inbox import Inbox
 from playhead.diagnose.run_summary import summarise
 from playhead.diagnose.terminal import Line, fit
@@ -226,7 +226,7 @@ def approvals(*, run: str | None, trace_dir: Path | None, as_json: bool) -> int:
       2  the command line is wrong
       3  there is no such run, or its file cannot be read
     """
-    calls = waiting_calls(open_store(trace_dir), run)
+    calls = waiting_calls(existing_store(trace_dir), run)
     if as_json:
         write_json(each.as_json() for each in calls)
     elif calls:

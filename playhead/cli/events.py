@@ -14,7 +14,7 @@ import click
 
 from playhead.cli import exits, options
 from playhead.cli.output import note, tell, text_console, write_json
-from playhead.cli.reading import chosen, open_store
+from playhead.cli.reading import all_or, open_store
 from playhead.diagnose.terminal import Line
 from playhead.errors import NotATraceError, TraceError, UsageError, nearest
 
@@ -257,7 +257,7 @@ def grep(*, expression: str, runs: tuple[str, ...], trace_dir: Path | None, as_j
 
     condition, store = parse_expression(expression), open_store(trace_dir)
     found = failed = False
-    for path in chosen(store, runs):
+    for path in all_or(store, runs):
         search, run_id = Search(path, condition), run_id_of(path)
         try:
             for record in search:

@@ -10,15 +10,15 @@ import click
 
 from playhead.cli import exits, options
 from playhead.cli.output import note, tell, tell_all
-from playhead.cli.reading import chosen, open_store, query_of
+from playhead.cli.reading import all_or, existing_store, open_store, query_of
 from playhead.diagnose.parts import counted
 from playhead.diagnose.terminal import Line
-from playhead.errors import TraceError, TraceNotFoundError, UsageError
+from playhead.errors import TraceError, UsageError
 from playhead.trace.blobs import run_id_of
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from playhead.diagnose.erasure import Eraser, Erasure
@@ -338,7 +338,7 @@ def prune(*, runs: tuple[str, ...], yes: bool, trace_dir: Path | None, as_json: 
             raise UsageError(f"name runs, or a condition: {conditions}")
         limits["older_than_s"] = days * 86_400.0
         note(f"runs that began more than {counted(days, 'day')} ago (PLAYHEAD_RETENTION_DAYS)")
-    store = open_store(trace_dir)
+    store = existing_store(trace_dir)
     pruning = plan(store, Limits(**limits), list(map(store.resolve, runs)))
     if yes:
         remove(store, pruning.removed)
@@ -350,15 +350,3 @@ def prune(*, runs: tuple[str, ...], yes: bool, trace_dir: Path | None, as_json: 
     what = f"{counted(len(pruning.removed), 'run')}, {sum(each.size for each in pruning.removed) / 1e6:,.1f} MB"
     note(f"{what} removed" if yes else f"{what} would be removed: --yes removes them")
     return exits.OK
-
-
-def all_or(store: TraceStore, runs: tuple[str, ...], but: Collection[str] = ()) -> list[Path]:
-    """Return the chosen runs, or all runs of the folder.
-
-    Raises:
-        TraceNotFoundError: a chosen run does not exist, or there is no run and `but` is empty.
-    """
-    paths = chosen(store, runs)
-    if not paths and not but:
-        raise TraceNotFoundError(f"no runs in {store.folder}; `playhead demo` records one")
-    return paths

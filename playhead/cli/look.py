@@ -11,9 +11,9 @@ import click
 
 from playhead.cli import exits, options
 from playhead.cli.output import PROSE_WIDTH, note, tell, text_console, write_json
-from playhead.cli.reading import Reading, chosen, none_found, noted, open_store, query_of
+from playhead.cli.reading import Reading, chosen, existing_store, none_found, noted, open_store, query_of
 from playhead.diagnose.terminal import Line
-from playhead.errors import TraceNotFoundError, UsageError
+from playhead.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,9 +67,7 @@ def list_(*, limit: int, trace_dir: Path | None, as_json: bool) -> int:
     from playhead.diagnose.run_summary import summaries
     from playhead.trace.blobs import run_id_of
 
-    store = open_store(trace_dir)
-    if trace_dir is not None and not store.folder.exists():
-        raise TraceNotFoundError(f"{store.folder}: no such folder")
+    store = existing_store(trace_dir)
     query = query_of()
     found = iter(summaries(store, limit)) if query is None else find(store, query)
     runs = list(islice(found, limit))

@@ -9,9 +9,9 @@ from pydantic_core import to_jsonable_python
 
 from playhead.cli import exits, options
 from playhead.cli.output import note, tell_all
-from playhead.cli.reading import chosen, open_store, query_of
+from playhead.cli.reading import all_or, open_store, query_of
 from playhead.diagnose.document import Document, Section
-from playhead.errors import TraceNotFoundError, UsageError
+from playhead.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,9 +51,7 @@ def sql(*, query: str, runs: tuple[str, ...], timeout: float, trace_dir: Path | 
     local = tuple(each for each in runs if "://" not in each)
     files = [each if ".jsonl" in each else f"{each.rstrip('/')}/*.jsonl*" for each in remote]
     store = open_store(trace_dir)
-    files += [] if remote and not local else map(str, chosen(store, local))
-    if not files:
-        raise TraceNotFoundError(f"no runs in {store.folder} yet; `playhead demo` records one")
+    files += [] if remote and not local else map(str, all_or(store, local))
     answer = ask(files, query, timeout)
     plain = (to_jsonable_python(dict(zip(answer.columns, row, strict=True)), fallback=str) for row in answer.rows)
     cells = [tuple("" if each is None else str(each) for each in row) for row in answer.rows]

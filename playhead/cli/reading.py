@@ -11,7 +11,7 @@ from playhead.cli.output import note
 from playhead.errors import TraceError, TraceNotFoundError, UsageError, nearest_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
     from playhead.diagnose.finding import Query
@@ -47,6 +47,14 @@ def open_store(trace_dir: Path | None, context: click.Context | None = None) -> 
     return TraceStore(trace_dir.expanduser(), replays=replays)
 
 
+def existing_store(trace_dir: Path | None) -> TraceStore:
+    """Return the folder of traces; raises `TraceNotFoundError` if an option names one that is not there."""
+    store = open_store(trace_dir)
+    if trace_dir is not None and not store.folder.is_dir():
+        raise TraceNotFoundError(f"{store.folder}: no such folder")
+    return store
+
+
 def query_of() -> Query | None:
     """Return the conditions on runs that this command was given, or None if it was given none."""
     from playhead.diagnose.finding import Query
@@ -74,6 +82,18 @@ def chosen(store: TraceStore, references: tuple[str, ...], newest: int | None = 
 
     if not (paths := [run.path for run in find(store, query)]):
         raise TraceNotFoundError(none_found(store, query))
+    return paths
+
+
+def all_or(store: TraceStore, runs: tuple[str, ...], but: Collection[str] = ()) -> list[Path]:
+    """Return the chosen runs, or all runs of the folder.
+
+    Raises:
+        TraceNotFoundError: a chosen run does not exist, or there is no run and `but` is empty.
+    """
+    paths = chosen(store, runs)
+    if not paths and not but:
+        raise TraceNotFoundError(f"no runs in {store.folder}; `playhead demo` records one")
     return paths
 
 

@@ -12,9 +12,9 @@ import click
 from playhead.cli import exits, options
 from playhead.cli.moving import stopping
 from playhead.cli.output import note, tell
-from playhead.cli.reading import open_store, query_of
+from playhead.cli.reading import existing_store, open_store, query_of
 from playhead.diagnose.terminal import Line
-from playhead.errors import MissingDependencyError, TraceNotFoundError, UsageError
+from playhead.errors import MissingDependencyError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,9 +46,7 @@ def view(*, port: int, opens: bool, trace_dir: Path | None, as_json: bool) -> in
     except ImportError as error:
         raise MissingDependencyError(f"viewing runs needs {error.name}: pip install 'playhead[view]'") from None
 
-    store = open_store(trace_dir)
-    if trace_dir is not None and not store.folder.exists():
-        raise TraceNotFoundError(f"{store.folder}: no such folder")
+    store = existing_store(trace_dir)
     with stopping() as stop:
         server = ThreadedServer(application(store, partial(choose, store.folder)), "127.0.0.1", port)
         server.start()

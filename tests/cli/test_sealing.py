@@ -93,12 +93,14 @@ def test_several_runs_are_checked_without_heads(store: Path):
     assert (result.exit_code, "udcff.jsonl' is no name that heads can be kept under" in result.stderr) == (1, True)
 
 
-@pytest.mark.parametrize("command", ["check", "sign --key env:SEAL", "leaks"])
+@pytest.mark.parametrize("command", ["check", "sign --key env:SEAL", "leaks", "grep seq>=0", "sql select(1)"])
 def test_nothing_to_look_at_is_no_success(folder: Path, monkeypatch: pytest.MonkeyPatch, command: str):
     """A misspelt folder is not one without faults."""
     monkeypatch.setenv("SEAL", "s" * 32)
     result = playhead(*command.split())
     assert (result.exit_code, f"no runs in {folder}" in result.stderr) == (3, True)
+    named = [playhead(each, "--trace-dir", "nowhere") for each in ("list", "approvals", "prune")]
+    assert [(each.exit_code, "nowhere: no such folder" in each.stderr) for each in named] == [(3, True)] * 3
 
 
 @pytest.mark.parametrize(
