@@ -99,8 +99,8 @@ def test_nothing_to_look_at_is_no_success(folder: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("SEAL", "s" * 32)
     result = playhead(*command.split())
     assert (result.exit_code, f"no runs in {folder}" in result.stderr) == (3, True)
-    named = [playhead(each, "--trace-dir", "nowhere") for each in ("list", "approvals", "prune")]
-    assert [(each.exit_code, "nowhere: no such folder" in each.stderr) for each in named] == [(3, True)] * 3
+    for each in ("list", "approvals", "prune --keep 1"):
+        assert playhead(*each.split(), "--trace-dir", "nowhere").stderr == "playhead: nowhere: no such folder\n"
 
 
 @pytest.mark.parametrize(
