@@ -209,7 +209,7 @@ class ReplayedProgram(ProgramAgain):
                 if getattr(each, field) not in (None, {}) and (name, field) not in self._reached:
                     what = f"{f'agents.{name}.' if name else ''}{field.removeprefix('merged_')}"
                     made = f"the replay made {self._requests} requests through clients from playhead.wrap"
-                    yield f"the override of {what} was not used: {made}, and none got it"
+                    yield f"the override of {what} was not used: {made}, and none got it (functions inside: agents=)"
 
     def notes(self) -> Iterator[str]:
         """Yield what is to know of the replay."""
