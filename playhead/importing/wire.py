@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from playhead.importing.bodies import Json, Place, at, object_of, parsed, text
 
@@ -56,10 +56,10 @@ class Format(ABC):
     def joined(self, parts: list[Json]) -> tuple[Json, bool]:
         """Return the body as it would be without streaming, and whether it is complete."""
 
-    def model(self, wire: WireRequest) -> str:
+    def model(self, url: str, body: Json) -> str:
         """Return the model's name, as the provider knows it: in the path, or in the body."""
-        found = self.path.search(wire.url)
-        return (found and found.groupdict().get("model")) or text(wire.body.get("model"))
+        found = self.path.search(url) if self.path.groups else None
+        return (found and found.groupdict().get("model")) or text(body.get("model"))
 
     def parameters(self, body: Json) -> Json:
         """Return the parameters, those in `options` without their container."""
@@ -81,35 +81,30 @@ class WireRequest:
     """Address without user info, query and fragment."""
     raw: bytes
     """The bytes of the body."""
+    model: str
+    """The model as `provider/model`; the provider is that of the wire format."""
+    messages: tuple[Message, ...]
+    """The messages, the system prompt first; every id is 0."""
+    tools: tuple[ToolSpec, ...]
+    """The tools offered."""
+    parameters: dict[str, JsonValue]
+    """Everything else in the body, unredacted."""
 
     @cached_property
     def body(self) -> JsonValue:
-        """The body, parsed: an object, as `read_request` has seen. It is never changed in place."""
+        """The body, parsed: an object. It is never changed in place."""
         return parsed(self.raw)
 
-    @cached_property
-    def model(self) -> str:
-        """The model as `provider/model`; the provider is that of the wire format."""
-        return f"{self.format.provider}/{self.format.model(self)}"
 
-    @cached_property
-    def messages(self) -> tuple[Message, ...]:
-        """The messages, the system prompt first; every id is 0."""
-        return tuple(self.format.messages(self.body))
-
-    @cached_property
-    def tools(self) -> tuple[ToolSpec, ...]:
-        """The tools offered."""
-        return tuple(self.format.tools(self.body))
-
-    @cached_property
-    def parameters(self) -> dict[str, JsonValue]:
-        """Everything else in the body, unredacted."""
-        return self.format.parameters(self.body)
+def wire_request(form: Format, url: str, raw: bytes, body: Json) -> WireRequest:
+    """Return a request whose body has been read."""
+    model, messages = f"{form.provider}/{form.model(url, body)}", tuple(form.messages(body))
+    wire = WireRequest(form, url, raw, model, messages, tuple(form.tools(body)), form.parameters(body))
+    vars(wire)["body"] = body
+    return wire
 
 
-@dataclass(frozen=True)
-class WireAnswer:
+class WireAnswer(NamedTuple):
     """What the body of a response says, as far as it was received."""
 
     completion: Completion | None

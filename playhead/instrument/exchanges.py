@@ -11,7 +11,7 @@ import anyio
 
 from playhead.compose.killswitches.output_cap import NAMES
 from playhead.diagnose.pieces import rejoined
-from playhead.errors import RunEndedError, UsageError
+from playhead.errors import RunEndedError, TraceWriteError, UsageError
 from playhead.importing.bodies import is_stream
 from playhead.instrument import formats
 from playhead.instrument.scopes import step
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from playhead.importing.wire import Asked
     from playhead.instrument.scopes import Scope
-    from playhead.kernel.hooks import Wait
     from playhead.trace.values import JsonValue
 
 sending: Final = ContextVar("playhead-sending", default=False)
@@ -52,29 +51,20 @@ class WirePort:
         Raises:
             Halted: nothing is sent: the run has ended, a killswitch refuses the request, or a replay has no answer to it.
         """
-        opened: WireExchange = step(self._scope, self._opened(asked, may_wait=False))
-        return opened
+        exchange = WireExchange(self._scope, asked)
+        while not exchange.admit():
+            time.sleep(POLL_S)
+        with exchange:
+            exchange.served = self._scope.world.answer(exchange.act())
+        return exchange
 
     async def aopen(self, asked: Asked) -> WireExchange:
         """Do the same without blocking the event loop."""
-        return await self._opened(asked, may_wait=True)
-
-    async def _opened(self, asked: Asked, *, may_wait: bool) -> WireExchange:
-        exchange, world = WireExchange(self._scope, asked), self._scope.world
-        while (waiting := exchange.admit()) is not None:
-            waiting.undo()
-            if may_wait:
-                await anyio.sleep(POLL_S)
-            else:
-                time.sleep(POLL_S)  # noqa: ASYNC251 - `open` runs it without an event loop
-        exchange.start()
-        try:
-            served = await world.answer_later(exchange.act()) if may_wait else world.answer(exchange.act())
-        except BaseException as error:
-            exchange.end(error, b"")
-            raise
-        exchange.served = served
-        sending.set(served is None)
+        exchange = WireExchange(self._scope, asked)
+        while not exchange.admit():  # noqa: ASYNC110 - requests of other threads, which set no event of this loop, are waited for
+            await anyio.sleep(POLL_S)
+        with exchange:
+            exchange.served = await self._scope.world.answer_later(exchange.act())
         return exchange
 
 
@@ -114,11 +104,11 @@ class WireExchange:
 
     # --- before it is sent ------------------------------------------------------------------------------------------
 
-    def admit(self) -> Wait | None:
-        """Let the killswitches admit the request; return what one of them waits for, or None."""
+    def admit(self) -> bool:
+        """Let the killswitches admit the request; return False if one of them waits, and has to be asked again."""
         session = self._scope.session
         if not session.gate.guards:
-            return None
+            return True
         for guard in session.gate.guards:
             guard.look()
         self._scope.require_running()
@@ -128,14 +118,16 @@ class WireExchange:
             admitted, waiting = ask_all(session, self._request)
         except RunEndedError as ended:
             raise Halted(str(ended)) from ended
-        if waiting is None:
-            self._lower(admitted)
-            for guard in session.gate.guards:
-                for event in guard.admitted(session, admitted):
-                    session.emit(event)
-        return waiting
+        if waiting is not None:
+            waiting.undo()
+            return False
+        self._lower(admitted)
+        for guard in session.gate.guards:
+            for event in guard.admitted(session, admitted):
+                session.emit(event)
+        return True
 
-    def start(self) -> None:
+    def __enter__(self) -> None:
         """Record the request; nothing can end the run between this and the sending."""
         session, asked, strand = self._scope.session, self._asked, self._strand
         try:
@@ -143,10 +135,16 @@ class WireExchange:
             said = event.model, event.parameters, asked.method, asked.url, asked.headers, needles
             is_clean = session.emit_start(event, "request", self._name, self._leave, is_clean=strand.said == said)
             strand.said = is_clean and said
-        except RunEndedError as ended:
+        except (RunEndedError, TraceWriteError) as ended:
             withdraw(session, self._request)
             raise Halted(str(ended)) from ended
         self._at_us.append(session.run.recorder.clock.now_us())
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            sending.set(self.served is None)
+        else:
+            self.end(error, b"")
 
     def _numbered(self) -> int:
         """Return the request's number; a retry by the SDK, which sends the same bytes again, keeps that of the first attempt."""

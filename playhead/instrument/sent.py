@@ -85,8 +85,8 @@ def _grown(asked: Asked, last: Sent, wire: WireRequest) -> Sent | None:
     more = parsed(b"[" + body[last.end + 1 : end] + b"]")
     if not (isinstance(more, list) and more) or wire.messages[-1].role == "assistant":  # a call may join that
         return None
-    grown, messages = WireRequest(wire.format, wire.url, body), (*wire.messages, *wire.format.messages({name: more}))
-    vars(grown).update(model=wire.model, messages=messages, tools=wire.tools, parameters=wire.parameters)
+    messages = (*wire.messages, *wire.format.messages({name: more}))
+    grown = WireRequest(wire.format, wire.url, body, wire.model, messages, wire.tools, wire.parameters)
     return Sent(asked, grown, len(wire.messages), last.end, end, last.needles, last.hashed, last.ranges)
 
 

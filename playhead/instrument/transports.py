@@ -17,7 +17,7 @@ from playhead.importing.wire import Asked
 from playhead.instrument.seam import current
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 
     from playhead.instrument.exchanges import WireExchange
 
@@ -32,7 +32,7 @@ HEADERS: Final = frozenset(
 _CREDENTIALS: Final = frozenset(
     "authorization proxy-authorization x-api-key api-key x-goog-api-key cookie key api_key access_token token".split()  # noqa: SIM905
 )
-"""Headers and query parameters that hold credentials."""
+"""Headers and query parameters that hold credentials, perhaps after a scheme, such as `Bearer`."""
 _READ: Final = {name.encode(): name for name in (*HEADERS, *_CREDENTIALS, "content-encoding")}
 _OF_BODY: Final = frozenset({b"content-length", b"transfer-encoding"})
 
@@ -238,13 +238,14 @@ def _asked(request: Any, body: bytes) -> Asked:  # noqa: ANN401
     path, _, query = request.url.raw_path.partition(b"?")
     url = f"{request.url.scheme}://{(request.url.netloc + path).decode('ascii', 'replace')}"
     headers = _read(request.headers)
+    given = (*headers.items(), *(request.url.params.multi_items() if query else ()))
     return Asked(
         request.method,
         url,
         _kept(headers),
         body,
         attempt=count(parsed(headers.get("x-stainless-retry-count", "0"))),
-        secrets=_secrets(headers, request.url.params.multi_items() if query else ()),
+        secrets={name: value.rpartition(" ")[2] for name, value in given if name.lower() in _CREDENTIALS},
     )
 
 
@@ -255,9 +256,3 @@ def _read(headers: Any) -> dict[str, str]:  # noqa: ANN401
 
 def _kept(headers: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in headers.items() if name in HEADERS}
-
-
-def _secrets(headers: Mapping[str, str], query: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the credentials of a request, without their scheme, such as `Bearer`."""
-    given = (*headers.items(), *query)
-    return {name: value.rpartition(" ")[2] for name, value in given if name.lower() in _CREDENTIALS}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from playhead.errors import ModelError, ModelRequestError, ModelUnavailableError, RateLimitError
 from playhead.importing.bodies import at, events, object_of, objects, parsed, placed, text
-from playhead.importing.wire import WireAnswer, WireRequest
+from playhead.importing.wire import WireAnswer, WireRequest, wire_request
 from playhead.instrument.formats.anthropic_messages import AnthropicMessages
 from playhead.instrument.formats.genai import GenerateContent
 from playhead.instrument.formats.ollama_chat import OllamaChat
@@ -41,8 +41,8 @@ def read_request(method: str, url: str, body: bytes) -> WireRequest | None:
         body: the bytes of the body.
     """
     found = next((each for each in FORMATS if each.path.search(url)), None) if method == "POST" else None
-    wire = WireRequest(found, url, body) if found else None
-    return wire if wire and isinstance(wire.body, dict) else None
+    read = parsed(body) if found else None
+    return wire_request(found, url, body, read) if found and isinstance(read, dict) else None
 
 
 def read_answer(wire: WireRequest, status: int, headers: Mapping[str, str], body: bytes) -> WireAnswer:
@@ -72,7 +72,7 @@ def with_cap(wire: WireRequest, tokens: int) -> WireRequest:
 def with_body(wire: WireRequest, body: Json, url: str | None = None) -> WireRequest:
     """Return the request with another body, at another address."""
     raw = wire.raw if body is wire.body else json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-    return WireRequest(wire.format, url or wire.url, raw)
+    return wire_request(wire.format, url or wire.url, raw, body)
 
 
 def _refusal(status: int, read: Iterable[JsonValue]) -> ModelError | None:
