@@ -199,7 +199,8 @@ class WireExchange:
             sent.ranges = scope.sent.ranges(messages[sent.known :], sent.ranges)
             self._strand.sent = sent
             tools = session.messages.tool_ranges(self._request.tools)
-        session.run.recorder.redactor.add_parameters(self._request.parameters)
+        if self._request.parameters:
+            session.run.recorder.redactor.add_parameters(self._request.parameters)
         wire = made(
             Wire,
             format=None if self._wire is None else self._wire.format.name,

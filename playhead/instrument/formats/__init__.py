@@ -77,7 +77,7 @@ def with_body(wire: WireRequest, body: Json, url: str | None = None) -> WireRequ
 
 def _refusal(status: int, read: Iterable[JsonValue]) -> ModelError | None:
     """Return the error in a response, or in a part of a stream; None when it holds none."""
-    said = next((error for each in read if (error := _error_in(each))), None)
+    said = next(filter(None, map(_error_in, read)), None)
     if status < 400 and said is None:  # noqa: PLR2004 - the statuses of errors begin here
         return None
     words = text(said) or text(at(said, "message")) or f"HTTP status {status}"

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, ClassVar
 from playhead.importing.bodies import Json, Place, at, first, object_of, objects, text
 from playhead.importing.wire import Format
 from playhead.instrument.formats.pieces import call, content_of, message, tool, usage_of, with_first
-from playhead.trace.types import Completion
+from playhead.trace.base import made
+from playhead.trace.types import Completion, Message
+from playhead.trace.values import scrub
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from playhead.importing.wire import WireRequest
-    from playhead.trace.types import Message, ToolCall, ToolSpec
+    from playhead.trace.types import ToolCall, ToolSpec
 
 ROLES = {"system": "system", "developer": "system", "assistant": "assistant", "tool": "tool", "function": "tool"}
 _OPENAI = re.compile(r"https://[^/]*(openai\.com|azure\.com)/")
@@ -37,7 +39,7 @@ class OpenAIChat(Format):
         for each in objects(body.get("messages")):
             role, said = ROLES.get(text(each.get("role")), "user"), each.get("content")
             if len(each) == 2 and isinstance(said, str):  # noqa: PLR2004 - role and content, as most have
-                yield message(role, text(said))
+                yield made(Message, id=0, role=role, content=scrub(said))
                 continue
             content = content_of(said, texts=("text", "input_text"), image="image_url", url=("image_url", "url"))
             yield message(role, content, tool_calls=_calls(each), tool_call_id=text(each.get("tool_call_id")) or None)
@@ -66,7 +68,7 @@ class OpenAIChat(Format):
         return Completion(
             text=text(said.get("content") or said.get("refusal")),
             thinking=text(said.get("reasoning_content") or said.get("reasoning")) or None,
-            tool_calls=_calls(said),
+            tool_calls=_calls(said) if said.get("tool_calls") else (),
             finish_reason=text(choice.get("finish_reason")) or None,
             usage=usage_of(
                 answer.get("usage"),
