@@ -304,15 +304,15 @@ class ChatSession:
 
     def _turn(self, max_iterations: int | None) -> dict[str, Any]:
         """Return the arguments of a chat turn's run: header fields, which include the earlier messages, and the turn."""
-        said = self._log.messages
-        history = (Message(id=number, role=each.role, content=each.content) for number, each in enumerate(said))
+        messages = self._log.messages
+        history = (Message(id=number, role=each.role, content=each.content) for number, each in enumerate(messages))
         header: dict[str, Any] = {
             "examples": (*self._header.examples, *history),
             "system_prompt": self._prompt(),
         }
         if max_iterations is not None:
             header["max_iterations"] = max_iterations
-        number = sum(each.role == "user" for each in said)
+        number = sum(each.role == "user" for each in messages)
         return {"header": header, "chat": ChatTurn(session=self.id, turn=number)}
 
     def _prompt(self) -> str | None:

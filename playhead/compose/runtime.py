@@ -19,7 +19,7 @@ from playhead.compose.phase_answers import checked_unmet, problem_of, problem_of
 from playhead.errors import PlayheadError, ReplayError, RunEndedError, TraceWriteError
 from playhead.kernel.chokepoints import Chokepoint, chokepoint, same_json
 from playhead.kernel.describe import describe, described, is_failure
-from playhead.kernel.hooks import SUPPRESS, Recover, Refuse, Said, SwitchTo, Unmet
+from playhead.kernel.hooks import SUPPRESS, HookReply, Recover, Refuse, SwitchTo, Unmet
 from playhead.kernel.phases import is_taken_up
 from playhead.kernel.session import Hooks
 from playhead.kernel.sources import source_info
@@ -175,13 +175,13 @@ class ComposedHooks(Hooks):
 
     async def ask(
         self, session: Session, phase: PhaseName, timing: Timing, state: KernelState, error: Exception | None = None
-    ) -> Said | None:
+    ) -> HookReply | None:
         """Return the first answer that steers the run; later hooks do not run."""
         session.reach(state)
         if self._first is not None:
-            said = await self._first.ask(session, phase, timing, state, error)
-            if said is not None:
-                return said
+            reply = await self._first.ask(session, phase, timing, state, error)
+            if reply is not None:
+                return reply
         at = _Place(session, f"{timing} {phase}")
         for hook in self._at(timing, phase):
             context = make_context(session, phase, {"phase": phase, "timing": timing})
@@ -197,9 +197,9 @@ class ComposedHooks(Hooks):
                 continue
             if isinstance(answer, Recover):
                 answer = replace(answer, reason=scrub(answer.reason))
-            said = Said(hook.name, answer, hook.policy)
-            if not await is_taken_up(said, phase, timing, session):
-                return said
+            reply = HookReply(hook.name, answer, hook.policy)
+            if not await is_taken_up(reply, phase, timing, session):
+                return reply
         return None
 
     def _blocks(self) -> dict[Policy, None]:

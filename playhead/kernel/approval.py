@@ -93,8 +93,8 @@ def _as_decision(answer: object) -> dict[str, Any]:
         return {"approved": True} if answer else {"approved": False, "why": "denied"}
     if type(answer) is not Approval:
         return {"approved": False, "why": f"the approver returned {type(answer).__name__}, not an approval"}
-    said = {name: value for name, value in (("why", answer.why), ("by", answer.by)) if value is not None}
+    texts = {name: value for name, value in (("why", answer.why), ("by", answer.by)) if value is not None}
     try:
-        return {"approved": answer.approved is True, **{name: scrub(str(value)) for name, value in said.items()}}
+        return {"approved": answer.approved is True, **{name: scrub(str(value)) for name, value in texts.items()}}
     except Exception as error:  # noqa: BLE001 - a reason that is not text may run any code
         return {"approved": False, "why": f"the approval raised {type(error).__name__} when it was read"}

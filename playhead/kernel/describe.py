@@ -43,8 +43,8 @@ def stack_of(error: BaseException) -> str | None:
                 del link.stack[0]
             frames += len(link.stack)
             link = link.__cause__ or link.__context__  # type: ignore[assignment]
-        said = scrub("".join(whole.format()).rstrip())
-        return (said if len(said) <= _STACK else f"…{said[-_STACK:]}") if frames else None
+        text = scrub("".join(whole.format()).rstrip())
+        return (text if len(text) <= _STACK else f"…{text[-_STACK:]}") if frames else None
     return None
 
 
@@ -78,10 +78,10 @@ def redact_error(error: BaseException, redactor: Redactor, *, of_provider: bool 
 
 def _shows_secret(error: BaseException, redactor: Redactor) -> bool:
     """Return whether an exception, or a member of its group, shows a secret."""
-    said = traceback.format_exception(error, chain=False)
+    texts = traceback.format_exception(error, chain=False)
     with suppress(Exception):  # a third-party class may fail to print itself
-        said.append(repr(error))
-    return any(map(redactor.finds_in_error, said))
+        texts.append(repr(error))
+    return any(map(redactor.finds_in_error, texts))
 
 
 def is_failure(error: BaseException) -> bool:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from playhead.diagnose.spending import Total
-    from playhead.kernel.hooks import Said
+    from playhead.kernel.hooks import HookReply
     from playhead.kernel.lifecycle.termination import Termination
     from playhead.kernel.session import Session
     from playhead.kernel.strategies.base import Strategy
@@ -240,22 +240,22 @@ async def _checked_by_hooks(state: KernelState, session: Session) -> tuple[Kerne
     state = session.reach(close_state(state, session))
     for phase in ("verify", "memory-flush", "cost-track", "audit"):
         await visit(phase, state, session)
-    said = await steer("complete", "before", state, session)
+    reply = await steer("complete", "before", state, session)
     state = cast("KernelState", session.state)
-    if said is None or isinstance(said.answer, Skip):
+    if reply is None or isinstance(reply.answer, Skip):
         return state, False
-    return await _with_rejection(said, state, session), isinstance(said.answer, Resume)
+    return await _with_rejection(reply, state, session), isinstance(reply.answer, Resume)
 
 
-async def _with_rejection(said: Said, state: KernelState, session: Session) -> KernelState:
+async def _with_rejection(reply: HookReply, state: KernelState, session: Session) -> KernelState:
     """Return the state in which the model continues with the hook's message; if it cannot, the agent stays ended."""
-    answer, ended = said.answer, session.termination
+    answer, ended = reply.answer, session.termination
     word = Nudge(answer.reason, "resume") if isinstance(answer, Resume) else cast("Nudge", answer)
     if word.otherwise is None or state.iteration < session.header.max_iterations:
         if ended is None or not session.ending.overrule(None):
-            came_late(said, "complete", "before", session)
+            came_late(reply, "complete", "before", session)
             return state
-        record_steering(said, "complete", "before", session)
+        record_steering(reply, "complete", "before", session)
         state = session.reach(transition(state, status="thinking", error=None))
         closed = await closed_thread(state, session)
         thread = await session.messages.nudge(closed, word.name, word.text, severity=word.severity)
@@ -265,7 +265,7 @@ async def _with_rejection(said: Said, state: KernelState, session: Session) -> K
             return session.reach(transition(state, thread=thread))
         session.ending.end(ended)  # a hook removed the message, so that asking again would change nothing
     if word.otherwise is not None:
-        end_by_hook(said._replace(answer=word.otherwise), "complete", "before", state, session)
+        end_by_hook(reply._replace(answer=word.otherwise), "complete", "before", state, session)
     return state
 
 

@@ -144,8 +144,8 @@ def _rules(schema: Schema) -> list[str]:
     for model in (schema, *schema.get("$defs", {}).values()):
         required = model.get("required", ())
         for name, each in model.get("properties", {}).items():
-            said = [f"one of {', '.join(map(str, each['enum']))}"] if each.get("enum") else []
-            said += [] if name in required else ["may be left out"]
-            if said:
-                lines.append(f"- {name}: {'; '.join(said)}")
+            notes = [f"one of {', '.join(map(str, each['enum']))}"] if each.get("enum") else []
+            notes += [] if name in required else ["may be left out"]
+            if notes:
+                lines.append(f"- {name}: {'; '.join(notes)}")
     return lines

@@ -120,7 +120,7 @@ def steps_told(steps: tuple[Step, ...]) -> str:
 
 
 def _line(step: Step) -> str:
-    said = shortened(step.content, LONGEST_STEP)
+    text = shortened(step.content, LONGEST_STEP)
     if step.type == "action":
-        return f"call of {step.tool} with {said}"
-    return f"{step.tool} returned: {said}" if step.type == "observation" else f"{step.type}: {said}"
+        return f"call of {step.tool} with {text}"
+    return f"{step.tool} returned: {text}" if step.type == "observation" else f"{step.type}: {text}"

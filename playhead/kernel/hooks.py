@@ -145,7 +145,7 @@ class Unmet:
 PhaseAnswer = Stop | Terminate | Skip | Resume | Nudge | Answer | SwitchTo | Recover
 
 
-class Said(NamedTuple):
+class HookReply(NamedTuple):
     """A phase hook's answer, and the hook that gave it."""
 
     hook: str

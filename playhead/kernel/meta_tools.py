@@ -79,8 +79,8 @@ class MetaTool:
 
     async def run(self, arguments: dict[str, JsonValue], context: ToolContext) -> Outcome:
         """Run the body."""
-        said = self.body(context.session, self._read(arguments))
-        return said if isinstance(said, Outcome) else Outcome(ok=True, result=repair_json(said))
+        returned = self.body(context.session, self._read(arguments))
+        return returned if isinstance(returned, Outcome) else Outcome(ok=True, result=repair_json(returned))
 
     def _read(self, arguments: dict[str, JsonValue]) -> Arguments:
         plain = from_json(arguments)  # an answer by tool call is cleaned like one in text

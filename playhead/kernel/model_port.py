@@ -357,9 +357,9 @@ def _is_refusal(error: BaseException) -> bool:
 
 def _spent(failure: BaseException | None, answer: Completion | None, prices: Prices | None) -> Spent:
     """Return what a failed attempt has spent, by an answer that came too late or by its error."""
-    said = failure if answer is None else answer
+    source = failure if answer is None else answer
     free = prices is not None and not (prices.input_usd or prices.output_usd)
-    usage, cost_usd = getattr(said, "usage", None), getattr(said, "cost_usd", 0.0 if free else None)
+    usage, cost_usd = getattr(source, "usage", None), getattr(source, "cost_usd", 0.0 if free else None)
     return (None, dollars(cost_usd)) if usage is None else believed(usage, cost_usd)
 
 

@@ -18,7 +18,7 @@ from playhead.trace.values import repair_json
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from playhead.kernel.hooks import PhaseName, Recover, Said, Timing
+    from playhead.kernel.hooks import HookReply, PhaseName, Recover, Timing
     from playhead.kernel.session import Session
 
 RECOVERABLE: Final = ("thread", "output", "decision_log", "meta")
@@ -46,13 +46,13 @@ async def run_phase(
         RunEndedError: a hook ended the agent.
         GivenUpError: a hook wants another strategy to take over.
     """
-    said = await steer(phase, "before", state, session)
+    reply = await steer(phase, "before", state, session)
     state = cast("KernelState", session.state)
-    if said is not None and isinstance(said.answer, SwitchTo):
-        raise GivenUpError(state, said.answer)
-    if said is not None:
+    if reply is not None and isinstance(reply.answer, SwitchTo):
+        raise GivenUpError(state, reply.answer)
+    if reply is not None:
         session.at.count_turn()
-        return await _skip(phase, state, session, cast("Skip", said.answer).reason)
+        return await _skip(phase, state, session, cast("Skip", reply.answer).reason)
     if phase != "observe":  # results join the thread, even if the agent has ended meanwhile
         session.require_running()
     session.at.count_turn()
@@ -63,11 +63,11 @@ async def run_phase(
         if recovered is None:
             raise
         return await _close_turn(state, recovered, session, f"the turn failed: {type(error).__name__}")
-    said = await steer(phase, "after", reached, session)
-    if said is not None and reached.status in ("acting", "observing"):
+    reply = await steer(phase, "after", reached, session)
+    if reply is not None and reached.status in ("acting", "observing"):
         skipped = PHASE_OF[reached.status]
         session.at.enter_phase(skipped)
-        return await _skip(skipped, reached, session, cast("Skip", said.answer).reason)
+        return await _skip(skipped, reached, session, cast("Skip", reply.answer).reason)
     return reached
 
 
@@ -77,7 +77,7 @@ async def visit(phase: PhaseName, state: KernelState, session: Session) -> None:
         await steer(phase, "after", cast("KernelState", session.state), session)
 
 
-async def steer(phase: PhaseName, timing: Timing, state: KernelState, session: Session) -> Said | None:
+async def steer(phase: PhaseName, timing: Timing, state: KernelState, session: Session) -> HookReply | None:
     """Call the hooks of a phase; end the run if they require it, and return an answer that is for the caller.
 
     `session.state` is the state after them.
@@ -87,22 +87,22 @@ async def steer(phase: PhaseName, timing: Timing, state: KernelState, session: S
     if hooks is None or not hooks.at_phase(phase):
         return None
     session.at.enter_phase(phase)
-    said = await hooks.ask(session, phase, timing, state)
-    if said is None:
+    reply = await hooks.ask(session, phase, timing, state)
+    if reply is None:
         return None
-    if isinstance(said.answer, (Stop, Terminate)):
-        end_by_hook(said, phase, timing, cast("KernelState", session.state), session)
+    if isinstance(reply.answer, (Stop, Terminate)):
+        end_by_hook(reply, phase, timing, cast("KernelState", session.state), session)
         return None
-    if not isinstance(said.answer, (Resume, Nudge)):  # the caller knows whether the model can be told
-        record_steering(said, phase, timing, session)
-    return said
+    if not isinstance(reply.answer, (Resume, Nudge)):  # the caller knows whether the model can be told
+        record_steering(reply, phase, timing, session)
+    return reply
 
 
-async def is_taken_up(said: Said, phase: PhaseName, timing: Timing, session: Session) -> bool:
+async def is_taken_up(reply: HookReply, phase: PhaseName, timing: Timing, session: Session) -> bool:
     """Apply an answer after which the next hook still runs: a nudge before `think`, another output."""
-    answer, state = said.answer, cast("KernelState", session.state)
+    answer, state = reply.answer, cast("KernelState", session.state)
     if isinstance(answer, Nudge) and phase == "think":
-        record_steering(said, phase, timing, session)
+        record_steering(reply, phase, timing, session)
         thread = await session.messages.nudge(state.thread, answer.name, answer.text, severity=answer.severity)
         session.reach(transition(state, thread=thread))
         return True
@@ -110,38 +110,38 @@ async def is_taken_up(said: Said, phase: PhaseName, timing: Timing, session: Ses
         return False
     ended, output = session.termination, repair_json(answer.value)
     if ended is None or not session.ending.overrule(replace(ended, output=output)):
-        came_late(said, phase, timing, session)
+        came_late(reply, phase, timing, session)
     elif output != ended.output:
-        record_steering(said, phase, timing, session)
+        record_steering(reply, phase, timing, session)
         session.reach(transition(state, output=output))
     return True
 
 
-def end_by_hook(said: Said, phase: PhaseName, timing: Timing, state: KernelState, session: Session) -> None:
+def end_by_hook(reply: HookReply, phase: PhaseName, timing: Timing, state: KernelState, session: Session) -> None:
     """End the agent for a phase hook, unless it has ended; this replaces the model's answer."""
-    answer, before = cast("Stop | Terminate", said.answer), session.termination
+    answer, before = cast("Stop | Terminate", reply.answer), session.termination
     # Without an answer the output is the newest result; those of this turn may not be in the thread yet.
     output = state.output if before is None or before.output is None else before.output
-    role = "killswitch" if answer.switch else "policy" if said.policy else "hook"
-    termination = termination_of(answer.switch or said.hook, answer, repair_json(output), role)
+    role = "killswitch" if answer.switch else "policy" if reply.policy else "hook"
+    termination = termination_of(answer.switch or reply.hook, answer, repair_json(output), role)
     if session.ending.end(termination, overrule=True):
-        record_steering(said, phase, timing, session)
+        record_steering(reply, phase, timing, session)
 
 
-def came_late(said: Said, phase: PhaseName, timing: Timing, session: Session) -> None:
+def came_late(reply: HookReply, phase: PhaseName, timing: Timing, session: Session) -> None:
     """Record that a hook wanted to change the answer of a run that has ended in another way."""
     ended = session.termination
     why = f"the run has ended by {ended.reason if ended else 'something else'}, which stands"
-    error = f"it returned {type(said.answer).__name__}, but {why}"
-    session.emit(HookFailed(hook=said.hook, where=f"{timing} {phase}", error=error, policy=said.policy))
+    error = f"it returned {type(reply.answer).__name__}, but {why}"
+    session.emit(HookFailed(hook=reply.hook, where=f"{timing} {phase}", error=error, policy=reply.policy))
 
 
 def record_steering(
-    said: Said, phase: PhaseName, timing: Timing, session: Session, changes: dict[str, Any] | None = None
+    reply: HookReply, phase: PhaseName, timing: Timing, session: Session, changes: dict[str, Any] | None = None
 ) -> None:
     """Record that a phase hook steers the run; `changes` are an error hook's changes to the state."""
-    answer = said.answer
-    fields: dict[str, Any] = {"policy": said.policy, "changes": changes}
+    answer, hook = reply.answer, reply.hook
+    fields: dict[str, Any] = {"policy": reply.policy, "changes": changes}
     reason, action = getattr(answer, "reason", ""), type(answer).__name__.lower()
     match answer:
         case Stop() | Terminate():
@@ -158,9 +158,7 @@ def record_steering(
             strategy: Any = answer.strategy
             reason, action = answer.why, "switch-to"
             fields["changes"] = {"strategy": strategy.name, "settings": strategy.recorded()}
-        case _:
-            pass
-    session.emit(HookFired(hook=said.hook, phase=phase, timing=timing, action=action, reason=reason or None, **fields))
+    session.emit(HookFired(hook=hook, phase=phase, timing=timing, action=action, reason=reason or None, **fields))
     if fields.get("switch"):
         trigger: Any = "stop" if isinstance(answer, Stop) else "terminate"
         session.emit(KillswitchFired(switch=fields["switch"], reason=reason, on_trigger=trigger))
@@ -174,11 +172,11 @@ async def recover(phase: PhaseName, state: KernelState, session: Session, error:
     hooks = session.gate.hooks
     if hooks is None or isinstance(error, (RunEndedError, TraceWriteError, ReplayError)) or not hooks.at_phase(phase):
         return None
-    said = await hooks.ask(session, phase, "on-error", state, error)
-    if said is None or session.ended:
+    reply = await hooks.ask(session, phase, "on-error", state, error)
+    if reply is None or session.ended:
         return None
-    changes = state_changes(state, cast("Recover", said.answer).state)
-    record_steering(said, phase, "on-error", session, changes)
+    changes = state_changes(state, cast("Recover", reply.answer).state)
+    record_steering(reply, phase, "on-error", session, changes)
     return apply_changes(state, changes)
 
 

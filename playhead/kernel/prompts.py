@@ -75,8 +75,8 @@ def tool_lines(spec: ToolSpec) -> str:
     parameters = [_parameter(name, each, spec, is_required=name in needed) for name, each in known.items()]
     parameters = parameters if len(takes) == 1 else [facts(spec.parameters, spec.parameters)]
     line = f"- {spec.name}({', '.join(parameters)}): {' '.join(spec.description.split())}"
-    said = {name: " ".join(str(each["description"]).split()) for name, each in known.items() if each.get("description")}
-    return "\n".join([line, *(f"  {name}: {text}" for name, text in said.items())])
+    docs = {name: " ".join(str(each["description"]).split()) for name, each in known.items() if each.get("description")}
+    return "\n".join([line, *(f"  {name}: {text}" for name, text in docs.items())])
 
 
 def _parameter(name: str, schema: Schema, spec: ToolSpec, *, is_required: bool) -> str:

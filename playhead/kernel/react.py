@@ -76,11 +76,11 @@ def read_reply(response: LlmResponded, session: Session) -> Reply:
         return Reply(text, tuple(native))
     from playhead.kernel.repair.text_calls import read_text  # noqa: PLC0415 - only for replies without native calls
 
-    said = strip_rationales(response.text, readable=True)
-    thinking = _THINKING.match(said)
-    thought, said = (said[: thinking.end()], said[thinking.end() :]) if thinking else ("", said)
+    readable = strip_rationales(response.text, readable=True)
+    thinking = _THINKING.match(readable)
+    thought, readable = (readable[: thinking.end()], readable[thinking.end() :]) if thinking else ("", readable)
     in_text = session.header.tool_format == "text"
-    found = read_text(said, session.offered_specs(), in_text=in_text, strict=cut_off or not session.header.repair)
+    found = read_text(readable, session.offered_specs(), in_text=in_text, strict=cut_off or not session.header.repair)
     calls = tuple(
         PlannedCall(
             call=_tool_call(f"{TEXT_CALL}{response.request}_{number}", call),

@@ -226,8 +226,8 @@ def facts(schema: object, root: Schema, depth: int = 3, known: Facts | None = No
     """
     known = {} if known is None else known
     if (id(schema), depth) not in known:
-        said = dict.fromkeys(_facts(each, root, depth, known) for each in options(schema, root)[:8])
-        known[id(schema), depth] = (schema, " | ".join(said)[:LONGEST_SUMMARY])
+        parts = dict.fromkeys(_facts(each, root, depth, known) for each in options(schema, root)[:8])
+        known[id(schema), depth] = (schema, " | ".join(parts)[:LONGEST_SUMMARY])
     return known[id(schema), depth][1]
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from playhead.kernel.approval import Approver
-    from playhead.kernel.hooks import PhaseName, Refuse, Said, Stop, Terminate, Timing, Unmet, Wait
+    from playhead.kernel.hooks import HookReply, PhaseName, Refuse, Stop, Terminate, Timing, Unmet, Wait
     from playhead.kernel.lifecycle.own_control import OwnControl
     from playhead.kernel.models.base import Model
     from playhead.kernel.outcome import Outcome
@@ -448,7 +448,7 @@ class Hooks:
 
     async def ask(
         self, session: Session, phase: PhaseName, timing: Timing, state: KernelState, error: Exception | None = None
-    ) -> Said | None:
+    ) -> HookReply | None:
         """Return the answer of the first hook that steers; after an `error`, of the first that recovers."""
         return None
 

@@ -87,17 +87,18 @@ def tool(
     """
 
     def make(target: Callable[..., Any]) -> FunctionTool:
-        arguments, said = Arguments.of(_checked_function(target)), _checked(target, options)
-        description, kept = said.get("description"), said.get("cache", False)
-        named: dict[str, Any] = {name: said[name] for name in _AS_DECLARED if name in said}
-        named |= {name: tuple(sorted(set(said[name]))) for name in ("reads", "writes") if said.get(name) is not None}
+        arguments, chosen = Arguments.of(_checked_function(target)), _checked(target, options)
+        description, kept = chosen.get("description"), chosen.get("cache", False)
+        named: dict[str, Any] = {name: chosen[name] for name in _AS_DECLARED if name in chosen}
+        resources = {name: chosen.get(name) for name in ("reads", "writes")}
+        named |= {name: tuple(sorted(set(each))) for name, each in resources.items() if each is not None}
         spec = ToolSpec(
-            name=said["name"],
+            name=chosen["name"],
             description=inspect.cleandoc(target.__doc__ or "") if description is None else description,
             parameters=arguments.schema(name_of(target)),
-            timeout_s=said.get("timeout", DEFAULT_TIMEOUT_S),
-            key=arguments.checked_key(said.get("key")),
-            retriever=said.get("kind") == "retriever" or None,
+            timeout_s=chosen.get("timeout", DEFAULT_TIMEOUT_S),
+            key=arguments.checked_key(chosen.get("key")),
+            retriever=chosen.get("kind") == "retriever" or None,
             cache=bool(kept),
             cache_s=None if isinstance(kept, bool) else kept,
             **named,

@@ -15,7 +15,7 @@ from playhead.diagnose.diff_values import same
 from playhead.errors import DivergedError, UnrecordedCallError
 from playhead.kernel.agent_tool import AgentTool, prices_of
 from playhead.kernel.guards import own_guards
-from playhead.kernel.hooks import Said, SwitchTo
+from playhead.kernel.hooks import HookReply, SwitchTo
 from playhead.kernel.prompts import system_prompt
 from playhead.kernel.session import Hooks
 from playhead.replay.divergence import divergences_of
@@ -301,7 +301,7 @@ class ForkHooks:
 
     async def ask(
         self, session: Session, phase: PhaseName, timing: Timing, state: KernelState, error: Exception | None = None
-    ) -> Said | None:
+    ) -> HookReply | None:
         """Return the first answer of the hooks; at the turn, that another strategy takes over."""
         if (phase, timing) == ("think", "before") and state.iteration >= self._world.at.at:
             self._world.take_over()
@@ -309,7 +309,7 @@ class ForkHooks:
         if successor is None or (phase, timing) != ("think", "before"):
             return await self._inner.ask(session, phase, timing, state, error)
         self._world.successor = None
-        return Said("fork", SwitchTo(successor, "the fork gives the task to it"))
+        return HookReply("fork", SwitchTo(successor, "the fork gives the task to it"))
 
     async def offer(self, session: Session, tag: str, payload: Any, key: str, details: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as in `Hooks`
         """Return the payload as the inner hooks changed it; a request of the turn or a later one as the fork changes it."""

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from playhead.diagnose.recording import OwnerRecording
-    from playhead.kernel.hooks import PhaseName, Said, Timing, Unmet
+    from playhead.kernel.hooks import HookReply, PhaseName, Timing, Unmet
     from playhead.kernel.models.base import Model
     from playhead.kernel.outcome import Outcome
     from playhead.kernel.session import Session, Tool, ToolContext
@@ -391,7 +391,7 @@ class PrefixHooks(RecordedHooks):
 
     async def ask(
         self, session: Session, phase: PhaseName, timing: Timing, state: KernelState, error: Exception | None = None
-    ) -> Said | None:
+    ) -> HookReply | None:
         """Return the recorded or the live answer at this phase."""
         if await self._is_over(session):
             return await self._then.ask(session, phase, timing, state, error)

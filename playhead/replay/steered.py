@@ -102,7 +102,7 @@ class RecordedHooks(Hooks):
 
     async def ask(
         self, session: Session, phase: PhaseName, timing: Timing, state: KernelState, error: Exception | None = None
-    ) -> h.Said | None:
+    ) -> h.HookReply | None:
         """Return the recorded answer at this phase."""
         fired = self._fired.get((f"{timing} {phase}", session.iteration))
         while fired:
@@ -144,7 +144,7 @@ def _fail_again(session: Session, failed: e.HookFailed) -> NoReturn:
     raise RunEndedError(error)
 
 
-def _said_again(event: e.HookFired, state: KernelState) -> h.Said | None:
+def _said_again(event: e.HookFired, state: KernelState) -> h.HookReply | None:
     """Return a phase hook's answer, or None if this version does not know it."""
     why, changes = event.reason or "", event.changes or {}
     made: dict[str, Callable[[], PhaseAnswer]] = {
@@ -159,7 +159,7 @@ def _said_again(event: e.HookFired, state: KernelState) -> h.Said | None:
             strategy_class(str(changes["strategy"])).from_recorded(changes.get("settings", {})), why
         ),
     }
-    return h.Said(event.hook, made[event.action]()) if event.action in made else None
+    return h.HookReply(event.hook, made[event.action]()) if event.action in made else None
 
 
 def _nudge(text: str, given: dict[str, Any]) -> h.Nudge:

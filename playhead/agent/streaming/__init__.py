@@ -230,14 +230,14 @@ async def collect(events: AsyncIterable[StreamEvent]) -> list[StreamEvent]:
 
 def text_of(events: Iterable[StreamEvent], owner: str = "root") -> str:
     """Return the text of an agent's model, in request order, without discarded pieces."""
-    said: dict[tuple[int, int], str] = {}
+    texts: dict[tuple[int, int], str] = {}
     for event in events:
         if isinstance(event, TextDelta) and event.owner == owner:
             place = (event.request, event.attempt)
-            said[place] = said.get(place, "") + event.text
+            texts[place] = texts.get(place, "") + event.text
         elif isinstance(event, TextDiscarded) and event.owner == owner:
-            said.pop((event.request, event.attempt), None)
-    return "".join(said[place] for place in sorted(said))
+            texts.pop((event.request, event.attempt), None)
+    return "".join(texts[place] for place in sorted(texts))
 
 
 def _framed(event: StreamEvent) -> bytes:

@@ -149,7 +149,7 @@ class Stream:
         self._purposes: dict[tuple[str, int], str] = {}
         self._live: dict[tuple[str, int, int], LiveText] = {}
         """Answers in progress."""
-        self._said: dict[str, tuple[int, str]] = {}
+        self._texts: dict[str, tuple[int, str]] = {}
         """Each agent's last redacted text, with its request."""
         self._phases: dict[str, tuple[str, float]] = {}
         """Each agent's current phase and its start time."""
@@ -242,7 +242,7 @@ class Stream:
         if level is Level.ANSWER:
             return
         purpose = self._purposes.pop((owner, event.request), "think")
-        self._said[owner] = (event.request, event.text)
+        self._texts[owner] = (event.request, event.text)
         if live is not None:
             self._delta(*key, live.rest(), purpose)
             if live.shown == event.text:
@@ -263,12 +263,12 @@ class Stream:
             self._completed = event
 
     def _thought(self, event: e.Thought, record: Record) -> None:
-        request, said = self._said.get(record.owner, (None, ""))
+        request, text = self._texts.get(record.owner, (None, ""))
         if event.text is not None:
-            said, request = event.text, event.request
+            text, request = event.text, event.request
         is_shown = self._levels.get(record.owner, Level.ANSWER) is not Level.ANSWER and request == event.request
-        if self._full and is_shown and said:
-            self.queue.put(out.ThoughtEmitted(owner=record.owner, content=said, iteration=record.iteration))
+        if self._full and is_shown and text:
+            self.queue.put(out.ThoughtEmitted(owner=record.owner, content=text, iteration=record.iteration))
 
     def _call(self, owner: str, event: e.ToolCallStarted | e.ToolCallCompleted) -> None:
         named: dict[str, Any] = {"owner": owner, "tool_name": event.tool, "call_id": event.call_id}

@@ -250,16 +250,16 @@ class BudgetGuard(Switch):
     def _spent(self, session: Session, event: LlmResponded, opened: _Request) -> Amount:
         """Return what an answer spent; usage that the provider does not report plausibly is not counted as free."""
         usage, prompt, prices = event.usage, opened.prompt.tokens, self.prices_of(session) or FREE
-        answer, said = usage.output_tokens, event.cost_usd
+        answer, reported = usage.output_tokens, event.cost_usd
         if usage.input_tokens > 0:
             spent = Amount(usage.input_tokens + answer, cost_of(usage, prices))
         elif answer:
             spent = Amount(prompt + answer, worst_cost(prompt, answer, prices))
         else:
             spent = opened.amount
-        if said is None or session.header.model in self.prices:
+        if reported is None or session.header.model in self.prices:
             return spent
-        return replace(spent, femtodollars=max(spent.femtodollars, femtodollars(said)))
+        return replace(spent, femtodollars=max(spent.femtodollars, femtodollars(reported)))
 
     def prices_of(self, session: Session) -> Prices | None:
         """Return the token prices of an agent's model; None if they are not known but needed."""

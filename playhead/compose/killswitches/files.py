@@ -76,8 +76,8 @@ def _content(file: Path) -> str:
     try:
         # Never wait for the file: it may be a pipe that nobody writes to.
         with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb", 0) as opened:
-            said = (opened.read(4 * LONGEST) or b"").decode(errors="replace").strip().splitlines()
+            lines = (opened.read(4 * LONGEST) or b"").decode(errors="replace").strip().splitlines()
     except OSError:
         return ""
-    plain = "".join(each if each.isprintable() else " " for each in scrub(said[0])[:LONGEST]) if said else ""
+    plain = "".join(each if each.isprintable() else " " for each in scrub(lines[0])[:LONGEST]) if lines else ""
     return f": {plain.strip()}" if plain.strip() else ""

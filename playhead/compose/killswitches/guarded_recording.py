@@ -147,9 +147,9 @@ class GuardedRecording:
         session.at.enter_iteration(record.iteration)
         if record.owner == "root" and record.iteration is not None and record.iteration > self._turn:
             self._turn = record.iteration
-            said = await self._hooks.ask(session, "think", "before", cast("Any", None)) if self._hooks else None
-            if said is not None:
-                record_steering(said, "think", "before", session)
+            reply = await self._hooks.ask(session, "think", "before", cast("Any", None)) if self._hooks else None
+            if reply is not None:
+                record_steering(reply, "think", "before", session)
         match event:
             case LlmRequested():
                 await self._request(session, event)

@@ -79,8 +79,8 @@ class PromptMeter:
 
     def bytes_of(self, request: Request) -> int:
         """Return the bytes of everything sent to the model; parts known in tokens are converted to bytes."""
-        said = self._bytes_of_tools(request.tools) + self._bytes_of_thread(request.messages)
-        return PER_REQUEST * self._token + said + _bytes_of_parameters(request.parameters)
+        size = self._bytes_of_tools(request.tools) + self._bytes_of_thread(request.messages)
+        return PER_REQUEST * self._token + size + _bytes_of_parameters(request.parameters)
 
     def _bytes_of_thread(self, messages: tuple[Message, ...]) -> int:
         known, size = self._thread

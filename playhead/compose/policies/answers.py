@@ -150,11 +150,11 @@ def verify(mode: Literal["reflect", "loop"]) -> Policy:
     async def check(context: PhaseContext) -> str | None:
         answer = as_text(context.state.output)
         prompt = f"Check an answer.\n\nTask:\n{text_of(context.task)}\n\nAnswer:\n{answer}\n\nDoes the answer solve the whole task?"
-        said = await context.model.ask_for(prompt, Verification, purpose="verify")
-        verified = context.notes[VERIFIED] = said is not None and said.verified
-        summary = "no verdict of the model could be read" if said is None else said.reason
+        verdict = await context.model.ask_for(prompt, Verification, purpose="verify")
+        verified = context.notes[VERIFIED] = verdict is not None and verdict.verified
+        summary = "no verdict of the model could be read" if verdict is None else verdict.reason
         context.record(VerifierVerdict(verified=verified, summary=summary))
-        is_refused = said is not None and not verified and mode == "loop"
+        is_refused = verdict is not None and not verified and mode == "loop"
         return f"A check found that the answer does not solve the task: {summary}" if is_refused else None
 
     return Policy("verify", {"mode": mode}, lambda harness: _check_answers(harness, "verify", check, 1))
@@ -186,8 +186,8 @@ def of_form(form: dict[str, Any], adapter: TypeAdapter[Any] | None = None, class
     async def read(context: PhaseContext) -> Answer | str:
         context.notes[_ADAPTER] = adapter
         output = context.state.output
-        said = await context.facts.ask(_key("output_type", output), lambda: _read(adapter, output))
-        return Answer(said["output"]) if said["valid"] else str(said["feedback"])
+        reading = await context.facts.ask(_key("output_type", output), lambda: _read(adapter, output))
+        return Answer(reading["output"]) if reading["valid"] else str(reading["feedback"])
 
     def register(harness: Harness) -> None:
         harness.on(
@@ -211,15 +211,15 @@ def _check_answers(harness: Harness, name: str, judge: Judge, retries: float | N
     refused = harness.per_run(lambda: [0])
 
     async def look(context: PhaseContext) -> Answer | Nudge | Terminate | None:
-        said = await judge(context) if context.answered else None
-        if not isinstance(said, str):
-            return said
+        judged = await judge(context) if context.answered else None
+        if not isinstance(judged, str):
+            return judged
         times = refused(context)
         times[0] += 1
-        rejected = Terminate(f"{name}: {said}", terminated_by="output_rejected")
+        rejected = Terminate(f"{name}: {judged}", terminated_by="output_rejected")
         if times[0] > (context.notes.get(_RETRIES, OUTPUT_RETRIES) if retries is None else retries):
             return rejected
-        text = f"Your answer was not accepted: {said} Answer again."
+        text = f"Your answer was not accepted: {judged} Answer again."
         return Nudge(text, "output-rejected", "warn", otherwise=rejected)
 
     harness.before("complete", look)
@@ -242,10 +242,10 @@ def _check_with(
             given = output if adapter is None else adapter.validate_python(from_json(output))
             return await _verdict_of(function, given, feedback)
 
-        said = await context.facts.ask(_key(name, output), ask)
-        if "broke" in said:
-            return Terminate(f"{name}: {said['broke']}", terminated_by="output_rejected")
-        return None if said["valid"] else said["feedback"] or "no reason given"
+        verdict = await context.facts.ask(_key(name, output), ask)
+        if "broke" in verdict:
+            return Terminate(f"{name}: {verdict['broke']}", terminated_by="output_rejected")
+        return None if verdict["valid"] else verdict["feedback"] or "no reason given"
 
     _check_answers(harness, name, look, retries)
 
@@ -253,16 +253,16 @@ def _check_with(
 async def _verdict_of(function: Validator, output: Any, feedback: str) -> dict[str, Any]:  # noqa: ANN401 - of the output type
     """Return the verdict of the caller's function; anything but a clear acceptance rejects the output, an error is `broke`."""
     try:
-        said = function(output)
-        said = await said if isinstance(said, Awaitable) else said
+        verdict = function(output)
+        verdict = await verdict if isinstance(verdict, Awaitable) else verdict
     except Exception as error:  # noqa: BLE001 - the caller's code
         return {"broke": f"it raised {described(error)}"}
-    if type(said) is bool:
-        said = Verdict(said, "" if said else feedback)
-    if type(said) is not Verdict or type(said.valid) is not bool or type(said.feedback) is not str:
+    if type(verdict) is bool:
+        verdict = Verdict(verdict, "" if verdict else feedback)
+    if type(verdict) is not Verdict or type(verdict.valid) is not bool or type(verdict.feedback) is not str:
         # Exact types, because `isinstance` consults the answer's own code.
-        return {"broke": f"it returned {type(said).__name__}; return True, False or a Verdict"}
-    return {"valid": said.valid, "feedback": said.feedback}
+        return {"broke": f"it returned {type(verdict).__name__}; return True, False or a Verdict"}
+    return {"valid": verdict.valid, "feedback": verdict.feedback}
 
 
 def _read(adapter: TypeAdapter[Any] | None, output: JsonValue) -> dict[str, Any]:

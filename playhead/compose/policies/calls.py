@@ -149,12 +149,12 @@ class _Required:
             return
         listed = "\n".join(f"- {name}: {spec.description[:MAX_DESCRIPTION]}" for name, spec in specs.items())
         prompt = _PROMPT.format(task=text_of(context.task), tools=listed)
-        said = await context.model.ask_for(prompt, RequiredTools, purpose="required-tools")
-        calls = {} if said is None else {each.tool: each.calls for each in said.tools if each.tool in specs}
+        inferred = await context.model.ask_for(prompt, RequiredTools, purpose="required-tools")
+        calls = {} if inferred is None else {each.tool: each.calls for each in inferred.tools if each.tool in specs}
         required = self._of(context).required
         required.update({name: max(count, required.get(name, 0)) for name, count in calls.items()})
         found = ", ".join(f"{name} ({count})" for name, count in calls.items()) or "none"
-        why = "the answer could not be read" if said is None else said.reason
+        why = "the answer could not be read" if inferred is None else inferred.reason
         context.record(DecisionEvaluated(decision=f"required tools: {found}", rationale=why or None))
 
 

@@ -150,13 +150,13 @@ def _identical_calls(recent: list[Step], limit: int | None) -> Loop | None:
 def _identical_thoughts(recent: list[Step], limit: int | None) -> Loop | None:
     turns: dict[int, list[object]] = {}
     for step in recent:
-        said = " ".join(step.content.lower().split()) if step.type == "thought" else _call(step)
-        turns.setdefault(step.iteration, []).append(said)
+        done = " ".join(step.content.lower().split()) if step.type == "thought" else _call(step)
+        turns.setdefault(step.iteration, []).append(done)
     newest = sorted(turns)[-limit:] if limit else []
     in_a_row = len(newest) == limit and newest[-1] - newest[0] == len(newest) - 1
     if not in_a_row or any(turns[turn] != turns[newest[0]] for turn in newest):
         return None
-    if not any(isinstance(said, str) and said for said in turns[newest[0]]):
+    if not any(isinstance(done, str) and done for done in turns[newest[0]]):
         return None
     what = f"the same thought came in {limit} turns in a row, and nothing new was done"
     advice = "Think of something else: another tool, other arguments, or the answer."

@@ -141,12 +141,12 @@ async def _advice(allowed: Switching, loop: Loop, context: PhaseContext) -> tupl
     steps, strategies = handover.steps_told(context.state.steps[-LAST:]), handover.described_strategies(names)
     prompt = _ASK.format(task=text_of(context.task), now=now, stuck=loop.what, steps=steps, strategies=strategies)
     try:
-        said = strip_rationales(await context.model.ask(prompt, purpose="switch")).strip()
+        reply = strip_rationales(await context.model.ask(prompt, purpose="switch")).strip()
     except ModelError as error:
         return now, f"kept: the model did not answer: {describe(error)}"
-    choice = handover.named_strategy(said, names)
+    choice = handover.named_strategy(reply, names)
     if choice is None:
         error_text = f"it names not one of {', '.join(names)}"
         context.record(StructuredOutputFailed(expected="strategy", error=error_text, attempt=0))
         return now, "kept: the model's answer named no single strategy"
-    return choice, (said.partition("\n")[2].strip() or said)[:LONGEST_REASON]
+    return choice, (reply.partition("\n")[2].strip() or reply)[:LONGEST_REASON]

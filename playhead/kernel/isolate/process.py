@@ -136,11 +136,11 @@ class WorkerProcess:
         """Send a message, and receive the worker's reply: a call, or the result."""
         self._channel.send(message)
         line = self._channel.lines.readline(self._longest_line + 1)
-        said = _read(line)
-        if said is None and (line.endswith(b"\n") or len(line) > self._longest_line):
+        received = _read(line)
+        if received is None and (line.endswith(b"\n") or len(line) > self._longest_line):
             self.why = f"it sent something that is no message of at most {self._longest_line:,} bytes"
-        self.done = None if said is None else said.get("done")
-        return said if self.done is None else None
+        self.done = None if received is None else received.get("done")
+        return received if self.done is None else None
 
 
 def _read(line: bytes) -> Message | None:

@@ -64,8 +64,8 @@ def serve(asked: dict[str, Any], channel: Channel) -> dict[str, Any]:
             reply["value"] = _as_json(value, most)
     except BaseException as error:  # noqa: BLE001 - also SystemExit
         reply["error"] = _problem(error, asked["program"])
-    said = output.getvalue()
-    return {**reply, "output": said[:most], **({"dropped_chars": len(said) - most} if len(said) > most else {})}
+    text = output.getvalue()
+    return {**reply, "output": text[:most], **({"dropped_chars": len(text) - most} if len(text) > most else {})}
 
 
 def _refuse(event: str, _: tuple[Any, ...]) -> None:
@@ -153,9 +153,9 @@ def _problem(error: BaseException, source: str) -> str:
             line = trace.tb_lineno
         trace = trace.tb_next
     try:
-        said = f"{type(error).__name__}: {error}"
+        problem = f"{type(error).__name__}: {error}"
     except BaseException:  # noqa: BLE001 - its own __str__
-        said = type(error).__name__
+        problem = type(error).__name__
     lines = source.splitlines()
     where = f"line {line}, `{lines[line - 1].strip()[:200]}`: " if line and line <= len(lines) else ""
-    return f"{where}{said}"[:LONGEST_PROBLEM]
+    return f"{where}{problem}"[:LONGEST_PROBLEM]

@@ -164,19 +164,19 @@ class Adapter(ABC):
         is_unreachable = bool(names & _UNREACHABLE) and not any("Timeout" in each for each in names)
         keys = " or ".join(each for each in self.secrets if not each.startswith(IN_ADDRESS))
         if is_unreachable and kind is ModelUnavailableError:
-            said = f"no server answers at {address} ({name}). {self._advice(kind)}"
+            message = f"no server answers at {address} ({name}). {self._advice(kind)}"
         elif kind is MissingApiKeyError and not keys:
-            said = f"no API key for {name}: {self._advice(kind)}"
+            message = f"no API key for {name}: {self._advice(kind)}"
         elif kind is MissingApiKeyError:
-            said = f"{address} does not accept the key for {name}, from {keys}: {reason}"
+            message = f"{address} does not accept the key for {name}, from {keys}: {reason}"
         elif kind is UnknownModelError:
-            said = f"{address} does not know the model {name!r} ({reason}).{self._advice(kind)}"
+            message = f"{address} does not know the model {name!r} ({reason}).{self._advice(kind)}"
         elif kind is MissingDependencyError:
-            said = f"{name} needs a package that is not installed: {reason}"
+            message = f"{name} needs a package that is not installed: {reason}"
         else:
             done = "failed" if kind is ModelUnavailableError else "refused the request"
-            said = f"{address} {done} ({name}): {reason}"
-        ours = kind(said)
+            message = f"{address} {done} ({name}): {reason}"
+        ours = kind(message)
         if isinstance(ours, ModelError):
             ours.retry_after_s = _retry_after_s(causes)
             if is_unreachable:

@@ -118,6 +118,6 @@ def believed(usage: object, cost_usd: object) -> tuple[Usage, float | None]:
     read = usage if isinstance(usage, Usage) and is_made(usage) else Usage.model_validate(given)
     cost = dollars(cost_usd)
     if cost is None and cost_usd is not None:
-        said = f"cost_usd {shown(cost_usd)}"
-        read = read.model_copy(update={"not_believed": f"{read.not_believed}, {said}" if read.not_believed else said})
+        odd = f"cost_usd {shown(cost_usd)}"
+        read = read.model_copy(update={"not_believed": f"{read.not_believed}, {odd}" if read.not_believed else odd})
     return read, cost

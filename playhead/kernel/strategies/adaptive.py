@@ -81,8 +81,8 @@ class Adaptive(Strategy):
                 preferred=chosen,
                 task=text_of(session.task),
             )
-            state, said = await ask_once(state, session, await fresh_thread(session, prompt), purpose="select")
-            answer, reason = named_strategy(strip_rationales(said), self.candidates), "the model's choice"
+            state, reply = await ask_once(state, session, await fresh_thread(session, prompt), purpose="select")
+            answer, reason = named_strategy(strip_rationales(reply), self.candidates), "the model's choice"
             if answer is None:
                 error = f"it names not one of {', '.join(self.candidates)}"
                 session.emit(StructuredOutputFailed(expected="strategy", error=error, attempt=0))

@@ -224,12 +224,12 @@ class ProgramTool:
         return Outcome(ok=True, result=to_json({**result, "calls": calls.log}))
 
 
-def _bounded(said: dict[str, Any]) -> dict[str, Any]:
+def _bounded(result: dict[str, Any]) -> dict[str, Any]:
     """Return a program's result, validated because the process may send anything."""
-    texts = {name: said.get(name) for name in ("error", "output")}
+    texts = {name: result.get(name) for name in ("error", "output")}
     known = {name: text[:KEPT_CHARS] for name, text in texts.items() if text and isinstance(text, str)}
-    kept = ("value", *(["dropped_chars"] if type(said.get("dropped_chars")) is int else []))
-    return {**known, **{name: said[name] for name in kept if said.get(name) is not None}}
+    kept = ("value", *(["dropped_chars"] if type(result.get("dropped_chars")) is int else []))
+    return {**known, **{name: result[name] for name in kept if result.get(name) is not None}}
 
 
 class _Calls:
@@ -262,13 +262,13 @@ class _Calls:
         call = ToolCall(id=f"call_{position}", name=tool, arguments=given)
         completed = await session.tools.run(PlannedCall(call=call, position=position, source="tool"))
         if completed.ok:
-            said = {"ok": True, "result": completed.result}
+            outcome = {"ok": True, "result": completed.result}
         else:
-            said = {"ok": False, "error": completed.error.message if completed.error else "failed"}
-        self.log.append({**entry, **said})
+            outcome = {"ok": False, "error": completed.error.message if completed.error else "failed"}
+        self.log.append({**entry, **outcome})
         if completed.ended == "cancelled":
             raise RunEndedError("the run ended while a program waited for a tool")
-        return said
+        return outcome
 
 
 def functions(specs: Iterable[ToolSpec]) -> list[dict[str, Any]]:

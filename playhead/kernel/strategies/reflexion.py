@@ -65,33 +65,33 @@ class Reflexion(Strategy):
                 state = await self._judge(newest, state, session)
                 best = newest if best is None else best.or_newer(newest)
                 state = transition(state, output=best.output)
-            if newest.said is None or newest.said.satisfied or number > self.max_retries:
+            if newest.judgement is None or newest.judgement.satisfied or number > self.max_retries:
                 break
             closed, purpose = await closed_thread(state, session), "improve"
-            thread = closed.add(await session.messages.add_user(IMPROVE.format(newest.said.text)))
+            thread = closed.add(await session.messages.add_user(IMPROVE.format(newest.judgement.text)))
         assert best is not None  # noqa: S101 - there is always a first answer
         _end(session, best, newest)
         return transition(state, output=best.output)
 
     async def _judge(self, newest: Attempt, state: KernelState, session: Session) -> KernelState:
         """Add the critic's judgement of an answer; none if a hook removed the question."""
-        said: Judgement | None = Judgement(issues=("There is no answer.",), score=0, satisfied=False)
+        judgement: Judgement | None = Judgement(issues=("There is no answer.",), score=0, satisfied=False)
         if newest.output is not None:
             form = form_prompt(Judgement)
             prompt = _ASK.format(task=text_of(session.task), answer=newest.conclusion.text, form=form)
             thread = await offered_thread(session, "prompt.critique", prompt)
             if thread is None:
                 return state
-            state, said = await ask_for(state, session, thread, Judgement, purpose="critique")
-        newest.is_unread = said is None
-        if said is None:
+            state, judgement = await ask_for(state, session, thread, Judgement, purpose="critique")
+        newest.is_unread = judgement is None
+        if judgement is None:
             return state
         if session.unmet:
-            issues = (*said.issues, *(f"The task requires this first: {each.what}." for each in session.unmet))
-            said = said.model_copy(update={"satisfied": False, "issues": issues})
-        newest.said = said
-        session.emit(Critique(text=said.text, satisfied=said.satisfied, score=said.share))
-        step = Step(type="critique", content=said.text, iteration=session.iteration or 0, ok=said.satisfied)
+            issues = (*judgement.issues, *(f"The task requires this first: {each.what}." for each in session.unmet))
+            judgement = judgement.model_copy(update={"satisfied": False, "issues": issues})
+        newest.judgement = judgement
+        session.emit(Critique(text=judgement.text, satisfied=judgement.satisfied, score=judgement.share))
+        step = Step(type="critique", content=judgement.text, iteration=session.iteration or 0, ok=judgement.satisfied)
         return transition(state, steps=(*state.steps, step))
 
 
@@ -101,7 +101,7 @@ class Attempt:
 
     conclusion: Conclusion
     number: int
-    said: Judgement | None = None
+    judgement: Judgement | None = None
     """The critic's judgement; None if the answer was not judged."""
     is_unread: bool = False
     """Whether the critic's reply could not be read."""
@@ -115,8 +115,8 @@ class Attempt:
         """Return the better one; without scores to compare, the newer one, because it corrects the older."""
         if newer.output is None and self.output is not None:
             return self
-        old, new = (None if each.said is None else each.said.share for each in (self, newer))
-        accepted = newer.said is not None and newer.said.satisfied
+        old, new = (None if each.judgement is None else each.judgement.share for each in (self, newer))
+        accepted = newer.judgement is not None and newer.judgement.satisfied
         return newer if self.output is None or accepted or old is None or new is None or new > old else self
 
 
@@ -158,10 +158,10 @@ def _not_satisfied(best: Attempt, newest: Attempt) -> str:
     """Return why the run has no answer that the critic lets stand; empty when it has one, or there was no critic."""
     if newest.is_unread:
         return f"what the critic said of answer {newest.number} could not be read"
-    if newest.said is None:
+    if newest.judgement is None:
         return f"answer {newest.number}, the last one, was not judged" if newest.number > 1 else ""
-    if best.said is None or best.said.satisfied:
+    if best.judgement is None or best.judgement.satisfied:
         return ""
-    score = best.said.share
+    score = best.judgement.share
     scored = "" if score is None else f"; the best of them, number {best.number}, scored {score:.2f}"
     return f"the critic was satisfied with none of {newest.number} answers{scored}"
