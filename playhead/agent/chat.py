@@ -360,9 +360,9 @@ def _is_own(tool: Tool) -> bool:
 
 def _account(result: RunResult) -> str | None:
     """Return a summary of the calls and their results."""
-    asked = {each.call_id: each for each in result.steps if each.type == "action"}
+    calls = {each.call_id: each for each in result.steps if each.type == "action"}
     lines = []
     for each in [step for step in result.steps if step.type == "observation"][-CALLS:]:
-        arguments = asked[each.call_id].content if each.call_id in asked else ""
+        arguments = calls[each.call_id].content if each.call_id in calls else ""
         lines.append(f"- {each.tool}({arguments[:LONGEST]}): {each.content[:LONGEST]}")
     return "\n".join(lines) or None

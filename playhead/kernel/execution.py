@@ -250,22 +250,22 @@ async def _checked_by_hooks(state: KernelState, session: Session) -> tuple[Kerne
 async def _with_rejection(reply: HookReply, state: KernelState, session: Session) -> KernelState:
     """Return the state in which the model continues with the hook's message; if it cannot, the agent stays ended."""
     answer, ended = reply.answer, session.termination
-    word = Nudge(answer.reason, "resume") if isinstance(answer, Resume) else cast("Nudge", answer)
-    if word.otherwise is None or state.iteration < session.header.max_iterations:
+    nudge = Nudge(answer.reason, "resume") if isinstance(answer, Resume) else cast("Nudge", answer)
+    if nudge.otherwise is None or state.iteration < session.header.max_iterations:
         if ended is None or not session.ending.overrule(None):
             came_late(reply, "complete", "before", session)
             return state
         record_steering(reply, "complete", "before", session)
         state = session.reach(transition(state, status="thinking", error=None))
         closed = await closed_thread(state, session)
-        thread = await session.messages.nudge(closed, word.name, word.text, severity=word.severity)
+        thread = await session.messages.nudge(closed, nudge.name, nudge.text, severity=nudge.severity)
         if isinstance(answer, Resume):
             return session.reach(transition(state, thread=thread, output=None))
         if thread is not closed:
             return session.reach(transition(state, thread=thread))
         session.ending.end(ended)  # a hook removed the message, so that asking again would change nothing
-    if word.otherwise is not None:
-        end_by_hook(reply._replace(answer=word.otherwise), "complete", "before", state, session)
+    if nudge.otherwise is not None:
+        end_by_hook(reply._replace(answer=nudge.otherwise), "complete", "before", state, session)
     return state
 
 
@@ -354,8 +354,8 @@ async def _first_messages(session: Session, task: Content) -> Thread:
         fields = example.model_dump(include={"tool_calls", "tool_call_id", "name"}, exclude_none=True)
         first.append(messages.add(example.role, example.content, **fields))
     preamble = Thread().add(*first)
-    asked = await session.offer("prompt.task", task)
-    message = None if asked is SUPPRESS else await messages.add_user(asked)
+    offered = await session.offer("prompt.task", task)
+    message = None if offered is SUPPRESS else await messages.add_user(offered)
     session.at.take_task("" if message is None else message.content, preamble)
     return preamble.add(message)
 

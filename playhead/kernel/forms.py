@@ -91,8 +91,8 @@ def form_prompt(form: type[BaseModel]) -> str:
     schema = form.model_json_schema(by_alias=False)
     example = json.dumps(_example(schema, schema, _EXAMPLE_DEPTH), ensure_ascii=False, indent=1)
     rules = "\n".join(_rules(schema))
-    asked = f"Reply with one JSON object of this form and nothing else:\n{example}"
-    return f"{asked}\n\nRules:\n{rules}" if rules else asked
+    instruction = f"Reply with one JSON object of this form and nothing else:\n{example}"
+    return f"{instruction}\n\nRules:\n{rules}" if rules else instruction
 
 
 def _read_response(response: LlmResponded, form: type[Form], check: Callable[[Form], str | None] | None) -> Form | str:

@@ -78,11 +78,11 @@ Place = Literal["request", "response", "call", "approval", "result"]
 """Where a guard ends an agent: before what it prevents, or after an event that it received."""
 
 
-def fire(guard: Guard, asked: Session, answer: Stop | Terminate, at: Place, **where: Any) -> bool:  # noqa: ANN401
+def fire(guard: Guard, session: Session, answer: Stop | Terminate, at: Place, **where: Any) -> bool:  # noqa: ANN401
     """End the guard's agent, and record it where it happened; return False if the agent had ended."""
     termination = termination_of(guard.name, answer)
     fired = _fired(guard.session, guard.name, termination, at=at, **where)
-    return asked.emit_ending(fired, lambda record: guard.session.ending.end(termination, record))
+    return session.emit_ending(fired, lambda record: guard.session.ending.end(termination, record))
 
 
 def interrupt(session: Session, switch: str, answer: Stop | Terminate) -> bool:

@@ -144,8 +144,8 @@ async def closed_thread(state: KernelState, session: Session) -> Thread:
     """Return the thread with open calls answered, because providers require an answer to each."""
     thread = state.thread
     answered = {message.tool_call_id for message in thread.messages}
-    asked = next((message.tool_calls for message in reversed(thread.messages) if message.tool_calls), ())
-    for position, call in enumerate(asked):
+    calls = next((message.tool_calls for message in reversed(thread.messages) if message.tool_calls), ())
+    for position, call in enumerate(calls):
         if call.id not in answered:
             planned = PlannedCall(call=call, position=position)
             completed = await session.tools.refuse(planned, "not run: the run was about to end")

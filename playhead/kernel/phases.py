@@ -225,12 +225,12 @@ async def _close_turn(before: KernelState, state: KernelState, session: Session,
     open_calls = before.pending if before.status in ("acting", "observing") else ()
     done = {each.call_id: each for each in before.completed}
     thread = state.thread
-    asked = {call.id for message in thread.messages for call in message.tool_calls}
+    requested = {call.id for message in thread.messages for call in message.tool_calls}
     for planned in open_calls:
         completed = done.get(planned.call.id) or session.tools.ended.get(planned.call.id)
         if completed is None:
             completed = await session.tools.refuse(planned, why)
-        if planned.source == "native" and planned.call.id not in asked:
+        if planned.source == "native" and planned.call.id not in requested:
             continue  # an error hook took the question out of the thread
         thread = thread.add(await session.messages.add_result(planned, completed))
     return transition(

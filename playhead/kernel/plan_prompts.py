@@ -81,8 +81,8 @@ def answer_prompt(plan: Plan) -> str:
     """Return the prompt for the answer."""
     whole = len(plan.having("completed")) == len(plan.by_id)
     warned = "" if whole else "Some steps were not completed. Say what could not be found out."
-    asked = "Answer the task from these results, in plain text. Do not mention steps or the plan."
-    return _joined(f"Task: {plan.goal}", _progress(plan), warned, asked)
+    instruction = "Answer the task from these results, in plain text. Do not mention steps or the plan."
+    return _joined(f"Task: {plan.goal}", _progress(plan), warned, instruction)
 
 
 def step_prompt(plan: Plan, step: PlanStep, instruction: str) -> str:

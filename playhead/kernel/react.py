@@ -170,8 +170,8 @@ async def act(state: KernelState, session: Session) -> KernelState:
         completed.append(await tools.run(planned))
     ran = state.pending
     if last or tools.changed or len(completed) < len(ran):
-        asked = {planned.call.id: planned for planned in ran}
-        ran = tuple([tools.changed.get(each.call_id) or asked[each.call_id] for each in completed])
+        by_id = {planned.call.id: planned for planned in ran}
+        ran = tuple([tools.changed.get(each.call_id) or by_id[each.call_id] for each in completed])
     return transition(state, status="observing", pending=ran, completed=tuple(completed))
 
 

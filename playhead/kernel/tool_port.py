@@ -112,14 +112,14 @@ class RecordingToolPort:
 
     async def _offered(self, planned: PlannedCall) -> tuple[PlannedCall, Outcome | None]:
         """Return the call as the hooks changed it, and its outcome if they refuse it."""
-        asked = planned.call
-        call = await self._session.offer("tool.call", asked, key=asked.id, tool=asked.name, call_id=asked.id)
+        before = planned.call
+        call = await self._session.offer("tool.call", before, key=before.id, tool=before.name, call_id=before.id)
         if call is SUPPRESS:
-            return planned, Outcome.refusal("Suppressed", f"a hook removed the call of {asked.name}")
+            return planned, Outcome.refusal("Suppressed", f"a hook removed the call of {before.name}")
         if isinstance(call, Refuse):
             return planned, Outcome.refusal("Refused", call.why)
-        if call is not asked:
-            planned = self.changed[asked.id] = replace(planned, call=call)
+        if call is not before:
+            planned = self.changed[before.id] = replace(planned, call=call)
         return planned, None
 
     async def refuse(self, planned: PlannedCall, why: str) -> ToolCallCompleted:

@@ -166,22 +166,22 @@ class Stream:
 
     # --- what comes straight from the run --------------------------------------------------------------------------
 
-    def listen(self, session: Session, asked: e.LlmRequested) -> Callable[[str], object] | None:
+    def listen(self, session: Session, request: e.LlmRequested) -> Callable[[str], object] | None:
         """Return a function that shows the pieces of an answer; None if they are not wanted or must not be shown."""
         assert self._recorder is not None  # noqa: S101 - bound before the run begins
         with self._lock:
             level = self._levels[session.owner] = level_of(session.gate.hooks, self._recorder.redactor)
             shows = level is Level.LIVE and self.read and not self.queue.closed and self._shows(session.owner)
-        return partial(self._piece, session, asked) if shows else None
+        return partial(self._piece, session, request) if shows else None
 
-    def _piece(self, session: Session, asked: e.LlmRequested, text: str) -> None:
+    def _piece(self, session: Session, request: e.LlmRequested, text: str) -> None:
         """Show a piece of an answer."""
         if session.ended or self._recorder is None:
             return
-        key = (session.owner, asked.request, asked.attempt)
+        key = (session.owner, request.request, request.attempt)
         with self._lock:
             live = self._live.get(key) or self._live.setdefault(key, LiveText(self._recorder.redactor))
-            self._delta(*key, live.add(text), asked.purpose)
+            self._delta(*key, live.add(text), request.purpose)
 
     def leave_phase(self, owner: str) -> None:
         """Stream the end of an agent's current phase, if any."""

@@ -203,8 +203,8 @@ class GuardedRecording:
         if spec.kind == "meta" or (done is not None and done.ended == "refused"):
             return
         arguments: Any = event.args if isinstance(event.args, dict) else None
-        asked = ToolCall(id=event.call_id, name=event.tool, arguments=arguments)
-        planned = PlannedCall(asked, event.position, event.source, event.request, event.rationale)
+        call = ToolCall(id=event.call_id, name=event.tool, arguments=arguments)
+        planned = PlannedCall(call, event.position, event.source, event.request, event.rationale)
         refused = stopped(session, planned, spec)
         if refused is not None and refused.error is not None:
             raise UnknownOutcomeError(

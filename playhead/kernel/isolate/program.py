@@ -41,29 +41,29 @@ class ToolError(Exception):
     """A tool failed; a program may catch it."""
 
 
-def serve(asked: dict[str, Any], channel: Channel) -> dict[str, Any]:
+def serve(request: dict[str, Any], channel: Channel) -> dict[str, Any]:
     """Run the program and return its output, its value and its error."""
     for module in MODULES:
         __import__(module)
     os.environ.clear()  # the interpreter itself may have set the locale
-    for name, value in asked["limits"].items():
+    for name, value in request["limits"].items():
         with suppress(ValueError, OSError, AttributeError):  # no such limit here, or a lower one is set
             resource.setrlimit(getattr(resource, name), (value, value))
     _withdraw()
-    output, most = StringIO(), asked["output_chars"]
+    output, most = StringIO(), request["output_chars"]
     sys.stdout = sys.stderr = output
     names: dict[str, Any] = {"__name__": "__main__", "ToolError": ToolError}
-    for each in asked["functions"]:
+    for each in request["functions"]:
         names[each["name"]] = _function(each["name"], each["tool"], each["parameters"], channel)
     reply: dict[str, Any] = {}
     try:
-        exec(_compiled(asked["program"]), names)  # noqa: S102 - that is what this process is for
+        exec(_compiled(request["program"]), names)  # noqa: S102 - that is what this process is for
         sys.addaudithook(FunctionType(_refuse.__code__, {}))
         value = names["__program__"]()
         if value is not None:
             reply["value"] = _as_json(value, most)
     except BaseException as error:  # noqa: BLE001 - also SystemExit
-        reply["error"] = _problem(error, asked["program"])
+        reply["error"] = _problem(error, request["program"])
     text = output.getvalue()
     return {**reply, "output": text[:most], **({"dropped_chars": len(text) - most} if len(text) > most else {})}
 

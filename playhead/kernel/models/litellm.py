@@ -187,12 +187,12 @@ async def _counted(address: str, key: str | None, arguments: dict[str, Any]) -> 
             text = {"content": shown.json()["prompt"], "add_special": True, "parse_special": True}
             counted = len((await client.post("/tokenize", json=text)).json()["tokens"])
         else:
-            asked: dict[str, Any] = {
+            vllm_body: dict[str, Any] = {
                 "model": arguments["model"].partition("/")[2],
                 "add_generation_prompt": True,
                 **body,
             }
-            counted = int((await client.post("/tokenize", json=asked)).json()["count"])
+            counted = int((await client.post("/tokenize", json=vllm_body)).json()["count"])
     return counted or None
 
 

@@ -194,22 +194,22 @@ async def run_wave(plan: Plan, wave: Sequence[PlanStep], *, step_turns: int) -> 
 
 async def _run_calls(plan: Plan, steps: Sequence[PlanStep]) -> None:
     """Make the calls of these steps in one turn of the agent's own loop, with the plan in place of the model."""
-    asked = [(step, call) for step in steps if (call := _call_of(step, plan)) is not None]
-    if not asked:
+    calls = [(step, call) for step in steps if (call := _call_of(step, plan)) is not None]
+    if not calls:
         return
     session, done_before = plan.session, len(plan.state.steps)
-    for step, _ in asked:
+    for step, _ in calls:
         plan.change(step, "in_progress")
 
     async def think(state: KernelState, session: Session) -> KernelState:
-        pending = [await _planned(step, call, session) for step, call in asked]
+        pending = [await _planned(step, call, session) for step, call in calls]
         return transition(state, status="acting", pending=tuple(pending))
 
     kernel = replace(REACT, phases={**REACT.phases, "thinking": think})
     thread = session.at.preamble
     plan.state, _ = await run_pass(plan.state, session, thread, purpose="step", max_iterations=1, kernel=kernel)
-    plan.note_calls(asked[0][0], plan.state.steps[done_before:])
-    for step, call in asked:
+    plan.note_calls(calls[0][0], plan.state.steps[done_before:])
+    for step, call in calls:
         # Later steps use what the model may see of a result, also in arguments of calls.
         completed = session.tools.ended.get(call.id)
         seen: JsonValue = "the call was not made"

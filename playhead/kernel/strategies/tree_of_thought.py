@@ -170,10 +170,10 @@ async def _ask(  # noqa: PLR0913 - question, thought and form
     listed = "\n".join(f"- {spec.name}: {spec.description}" for spec in specs)
     # Thoughts must be about tools that exist.
     tools = f"Tools that can be used afterwards, not now:\n{listed}\n\n" if listed else ""
-    asked = {"task": text_of(session.task), "tools": tools, "path": _path_text(node), "form": form_prompt(form)}
+    fields = {"task": text_of(session.task), "tools": tools, "path": _path_text(node), "form": form_prompt(form)}
     session.reach(await steered(state, session, f"request {session.model.requests}"))
     session.require_running()
-    thread = await fresh_thread(session, prompt.format(**asked, **more))
+    thread = await fresh_thread(session, prompt.format(**fields, **more))
     return await ask_for(state, session, thread, form, purpose=purpose, retries=1)
 
 
