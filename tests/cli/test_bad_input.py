@@ -6,9 +6,9 @@ import gzip
 from typing import TYPE_CHECKING
 
 import pytest
-from backports import zstd
 
 from playhead.trace.format import FORMAT
+from playhead.trace.reader import zstd
 from tests.cli.command_line import playhead
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def files(store: Path, home: Path) -> Path:
         "cut.jsonl": good[:100],
         "newer.jsonl": good.splitlines(keepends=True)[0].replace(*NEWER),
         "older.jsonl": good.replace(*OLDER),
-        "older.jsonl.zst": zstd.compress(good.replace(*OLDER)),
+        "older.jsonl.zst": zstd().compress(good.replace(*OLDER)),
         "header.jsonl": b'{"seq":0,"ts":1,"kind":"run-started","owner":"root","data":{}}\n',
         "deep.jsonl": b'{"seq":0,"ts":1,"kind":"run-started","owner":"root","data":' + b"[" * 100_000 + b"\n",
         "half.jsonl.gz": gzip.compress(good)[:30],

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pytest
-from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,7 +35,7 @@ from playhead.trace.events import (
     ToolCallStarted,
 )
 from playhead.trace.line import TORN, Record
-from playhead.trace.reader import Problem
+from playhead.trace.reader import Problem, zstd
 from playhead.trace.types import Wire
 from playhead.trace.values import json_hash
 from tests.trace.strategies import events
@@ -77,7 +76,7 @@ def personal() -> list[EventBase]:
 
 def bytes_below(folder: Path) -> bytes:
     """Return the names and the contents of all files of a folder, unpacked."""
-    opened: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.decompress, ".zst": zstd.decompress}
+    opened: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.decompress, ".zst": zstd().decompress}
     files = [path for path in folder.rglob("*") if path.is_file()]
     return b"\n".join(path.name.encode() + opened.get(path.suffix, bytes)(path.read_bytes()) for path in files)
 
@@ -90,7 +89,7 @@ def path(tmp_path: Path) -> Path:
 
 def packed(path: Path, suffix: str) -> Path:
     """Compress a trace."""
-    pack: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".zst": zstd.compress}
+    pack: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".zst": zstd().compress}
     new = path.with_name(path.name + suffix)
     new.write_bytes(pack[suffix](path.read_bytes()))
     if suffix:

@@ -39,7 +39,8 @@ def post(
         with urllib.request.urlopen(request, timeout=20) as answer:
             return answer.status, answer.read()
     except urllib.error.HTTPError as error:
-        return error.code, error.read()
+        with error:
+            return error.code, error.read()
 
 
 def document(*places: int) -> bytes:

@@ -10,7 +10,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from backports import zstd
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -27,7 +26,7 @@ from playhead.errors import (
 )
 from playhead.trace import VERSION, reader
 from playhead.trace.format import FORMAT
-from playhead.trace.reader import Problem, scan
+from playhead.trace.reader import Problem, scan, zstd
 from playhead.trace.store import TraceStore
 from tests.proving import sample
 from tests.trace.traces import ending, events_of, header, read, record, rehashed, thought, thoughts, unknown
@@ -44,7 +43,7 @@ def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return path.read_bytes()
 
 
-PACKERS: dict[str, Any] = {"gz": gzip.compress, "zst": zstd.compress}
+PACKERS: dict[str, Any] = {"gz": gzip.compress, "zst": zstd().compress}
 
 
 @pytest.mark.parametrize("suffix", PACKERS)
@@ -175,7 +174,7 @@ def test_another_major_format_is_refused(
     """What this version could misread it does not read, and one sentence names the version of Playhead that reads it."""
     written_by = (b'"versions":{}', f'"versions":{versions}'.encode())
     rewrite(path, content, written_by, (WRITTEN, f'"format":"{version}"'.encode()))
-    pack: Any = {"": bytes, ".gz": gzip.compress, ".zst": zstd.compress}[suffix]
+    pack: Any = {"": bytes, ".gz": gzip.compress, ".zst": zstd().compress}[suffix]
     packed = path.with_name(f"old.jsonl{suffix}")
     packed.write_bytes(pack(path.read_bytes()))
     with pytest.raises(TraceFormatError) as raised:
