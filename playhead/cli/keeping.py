@@ -273,9 +273,9 @@ def leaks(*, runs: tuple[str, ...], trace_dir: Path | None, as_json: bool) -> in
 
     Exit codes:
       0  nothing was found, which proves nothing
-      1  something was found, or a part of a file could not be read
+      1  something was found, or a file, or a part of it, could not be read
       2  the command line is wrong
-      3  there is no such run, or its file cannot be read
+      3  there is no such run
     """
     from playhead.diagnose.leaks import leaks_in
 

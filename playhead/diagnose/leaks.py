@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from playhead.errors import TraceError
 from playhead.trace import events as e
 from playhead.trace.blobs import run_id_of
 from playhead.trace.detection import find, keywords
@@ -67,21 +68,20 @@ class Leak:
 
 
 def leaks_in(paths: Iterable[Path]) -> tuple[list[Leak], list[str]]:
-    """Return what leaked in these runs, each credential once, and what could not be read.
-
-    Raises:
-        TraceError: a file cannot be read as a trace at all.
-    """
+    """Return what leaked in these runs, each credential once, and what could not be read."""
     found: dict[tuple[str, str], Leak] = {}
     problems: list[str] = []
     for path in paths:
         run_id, instructions = run_id_of(path), _Instructions()
-        for item in scan(path):
-            if isinstance(item, Problem):
-                problems += [f"{path.name}: {item}"] if item.kind != "erased" else []
-                continue
-            for key, leak, place in (*_credentials(item.event), *instructions.quoted_in(item.event)):
-                found.setdefault((leak.rule, key), leak).places.append(Place(run_id, item.seq, place))
+        try:
+            for item in scan(path):
+                if isinstance(item, Problem):
+                    problems += [f"{path.name}: {item}"] if item.kind != "erased" else []
+                    continue
+                for key, leak, place in (*_credentials(item.event), *instructions.quoted_in(item.event)):
+                    found.setdefault((leak.rule, key), leak).places.append(Place(run_id, item.seq, place))
+        except TraceError as error:
+            problems.append(str(error))
     return list(found.values()), problems
 
 

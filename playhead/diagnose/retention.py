@@ -87,10 +87,11 @@ def plan(store: TraceStore, limits: Limits, named: Collection[Path] = ()) -> Pru
     found = _without_needed(chosen, everything)
     if limits.max_bytes is not None:
         excess = _size(everything) - limits.max_bytes
-        counts = range(len(chosen) + 1)
-        enough = bisect_left(
-            counts, excess, key=lambda count: _size(_without_needed(chosen[:count], everything).removed)
-        )
+
+        def freed(count: int) -> int:
+            return _size(_without_needed(chosen[:count], everything).removed)
+
+        enough = bisect_left(range(len(chosen) + 1), excess, key=freed)
         found = _without_needed(chosen[:enough], everything)
     return Pruning(found.removed, {**busy, **found.kept})
 
@@ -122,11 +123,7 @@ def _needed(removed: Sequence[Stored], everything: Sequence[Stored]) -> dict[str
     return {
         origin: f"{run.path.name} {what}, and stays"
         for run in remaining
-        for origin, what in (
-            (run.replay_of, "replays it"),
-            (run.resumed_from, "continues it"),
-            (run.run_id, "is the same run"),
-        )
+        for origin, what in ((run.replay_of, "replays it"), (run.resumed_from, "continues it"), (run.run_id, "has it"))
         if origin in ids
     }
 

@@ -153,7 +153,7 @@ def test_two_files_of_a_run_share_their_large_values(folder: Path):
     path = written(folder, "twice", 3, size=300_000)
     (folder / "twice.jsonl.gz").write_bytes(path.read_bytes())
     result = playhead("prune", path, "--yes")
-    assert "twice is kept: twice.jsonl.gz is the same run, and stays" in result.stderr
+    assert "twice is kept: twice.jsonl.gz has it, and stays" in result.stderr
     assert path.exists()
 
 

@@ -131,10 +131,12 @@ def test_the_command_says_what_it_found(path: Path):
 
 
 def test_it_ends_where_forget_has_been(path: Path):
-    """What was erased leaks no more; a part that cannot be read is no success."""
+    """What was erased leaks no more; a part that cannot be read is no success, nor is a file, behind which the others are read."""
     planted(path, ToolCallCompleted(call_id="c", tool="env", position=0, ok=True, result=STAND_IN))
     assert playhead("forget", path, "--value", SECRET).exit_code == 0
     assert playhead("leaks", path).exit_code == 0
     path.write_bytes(path.read_bytes().replace(b'"kind":"erased"', b'"kind":"erasef"'))
-    result = playhead("leaks", path)
+    (junk := path.with_name("junk.jsonl")).write_text("junk\n")
+    result = playhead("leaks", junk, path)
     assert (result.exit_code, "not read: run.jsonl: line 4" in result.stderr) == (1, True)
+    assert result.stderr.startswith("not read: junk.jsonl is not a Playhead trace")
