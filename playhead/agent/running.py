@@ -19,7 +19,7 @@ from playhead.compose.contexts import VERIFIED
 from playhead.errors import ReplayError, RunError, TraceWriteError, nearest
 from playhead.kernel import guards
 from playhead.kernel.describe import redact_error
-from playhead.kernel.execution import Execution, as_run_error, strategy_used
+from playhead.kernel.execution import Execution, as_run_error
 from playhead.kernel.lifecycle.signals import ended_by_signals, forget, reachable, require_own_process
 from playhead.kernel.lifecycle.supervision import TIDYING_S, Supervisor
 from playhead.kernel.lifecycle.termination import Termination
@@ -165,7 +165,7 @@ async def record_run(  # noqa: PLR0913, PLR0917 - what a run is made of
     )
 
     def ending(reached: Execution) -> RunCompleted:
-        return RunCompleted(lost_events=run.recorder.lost, **reached.ending_fields(), **strategy_used(session))
+        return RunCompleted(lost_events=run.recorder.lost, **reached.ending_fields())
 
     with ended_by_signals(session):
         try:
@@ -212,7 +212,7 @@ def warn_of_lost(run: RunContext) -> None:
 def finished(run: RunContext, session: Session, execution: Execution) -> RunResult:
     """Return the result of a run, or of an agent in it; raise like `Agent.run`."""
     writer, redactor = run.recorder.writer, run.recorder.redactor
-    ended = execution.ending_fields()
+    ended = execution.ending_fields() | {"strategy_used": session.at.strategy}
     for name in ("error", "terminated_because"):
         if ended.get(name) is not None:
             ended[name] = redactor.redact_text(ended[name])
@@ -222,7 +222,6 @@ def finished(run: RunContext, session: Session, execution: Execution) -> RunResu
         trace_path=writer.path if writer and writer.tail.size else None,
         trace_complete=writer is not None and run.recorder.complete,
         steps=execution.state.steps,
-        strategy_used=session.at.strategy,
         verified=session.gate.notes.get(VERIFIED),
     )
     warn_of_lost(run)

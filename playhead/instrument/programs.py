@@ -23,7 +23,6 @@ from playhead.instrument.lifetimes import Lifetime
 from playhead.instrument.scopes import current_scope
 from playhead.instrument.worlds import Body, ProgramWorld
 from playhead.kernel import checks
-from playhead.kernel.execution import strategy_used
 from playhead.kernel.guards import check_guards
 from playhead.kernel.lifecycle.signals import ended_by_signals, forget, reachable, require_own_process
 from playhead.kernel.lifecycle.threads import run_blocking
@@ -212,9 +211,7 @@ class Recorded:
             session,
             world,
             started,
-            lambda reached: RunCompleted(
-                lost_events=run.recorder.lost, **reached.ending_fields(), **strategy_used(session)
-            ),
+            lambda reached: RunCompleted(lost_events=run.recorder.lost, **reached.ending_fields()),
             closed,
         )
         with ExitStack() as stack:

@@ -126,8 +126,7 @@ class AgentTool:
 
     async def enter(self, task: Content, context: ToolContext) -> tuple[Session, Execution]:
         """Run the agent under the call's owner; return its session, and how it ended."""
-        from playhead.kernel.execution import strategy_used  # noqa: PLC0415 - only for runs
-        from playhead.kernel.lifecycle.supervision import Supervisor  # noqa: PLC0415 - the same
+        from playhead.kernel.lifecycle.supervision import Supervisor  # noqa: PLC0415 - only for runs
         from playhead.kernel.session_setup import open_session  # noqa: PLC0415 - the same
 
         parent = context.session
@@ -144,9 +143,7 @@ class AgentTool:
             composed=self.composition(hooks),
         )
         started = AgentStarted(agent=header, task=task, parent=parent.owner, call_id=context.call_id)
-        supervisor = Supervisor(
-            session, lambda reached: AgentCompleted(**reached.ending_fields(), **strategy_used(session))
-        )
+        supervisor = Supervisor(session, lambda reached: AgentCompleted(**reached.ending_fields()))
         return session, await supervisor.run(task, started)
 
 

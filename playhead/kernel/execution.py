@@ -49,6 +49,8 @@ class Execution:
     duration_ms: float
     total: Total
     """Usage and cost of the agent and those below it."""
+    strategy: str | None
+    """The strategy that made the output, if it is not the header's."""
 
     def ending_fields(self) -> dict[str, Any]:
         """Return the fields that `run-completed` and `agent-completed` share."""
@@ -62,18 +64,13 @@ class Execution:
             **self.total._asdict(),
             "iterations": self.iterations,
             "duration_ms": self.duration_ms,
+            "strategy_used": self.strategy,
         }
 
     @property
     def status(self) -> Literal["done", "failed"]:
         """The agent's status."""
         return "failed" if self.termination.failed else "done"
-
-
-def strategy_used(session: Session) -> dict[str, Any]:
-    """Return the ending's field `strategy_used`, if another strategy than the header's made the output."""
-    used = session.at.strategy
-    return {} if used == session.header.strategy else {"strategy_used": used}
 
 
 async def execute(
@@ -184,7 +181,8 @@ def abandoned_execution(session: Session) -> Execution:
 def _execution(session: Session, state: KernelState, error: BaseException | None) -> Execution:
     lasted_ms = (session.run.recorder.clock.now_us() - session.at.started_us) / 1000
     termination, total = _termination_of(session, state), session.spent.total()
-    return Execution(state, termination, error, session.at.turns, lasted_ms, total)
+    strategy = None if session.at.strategy == session.header.strategy else session.at.strategy
+    return Execution(state, termination, error, session.at.turns, lasted_ms, total, strategy)
 
 
 async def _begin(state: KernelState, session: Session, task: Content) -> KernelState:
