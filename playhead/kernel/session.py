@@ -177,6 +177,12 @@ class Session(Emission):
         """Return the tools that the current loop may use, by name."""
         return {name: tool.spec for name, tool in self.toolset.items() if self.offers(name)}
 
+    def offers(self, tool: str) -> bool:
+        """Return whether the current loop may use this tool."""
+        if tool in self.toolset.hidden:
+            return False
+        return self.at.inner is None or self.at.inner.tools is None or tool in self.at.inner.tools
+
     # --- the end ----------------------------------------------------------------------------------------------------
 
     def conclude(self, reason: str, output: JsonValue = None, *, answer: dict[str, Any] | None = None) -> None:
@@ -190,12 +196,6 @@ class Session(Emission):
     def concluded(self) -> bool:
         """Whether the current loop is over: its pass has an answer, or the agent has ended."""
         return self.ended or (self.at.inner is not None and self.at.inner.conclusion is not None)
-
-    def offers(self, tool: str) -> bool:
-        """Return whether the current loop may use this tool."""
-        if tool in self.toolset.hidden:
-            return False
-        return self.at.inner is None or self.at.inner.tools is None or tool in self.at.inner.tools
 
     def withhold(self, source: str, error: str) -> None:
         """End as failed and without an output, however it ended before: a required hook failed."""
