@@ -140,9 +140,10 @@ def replay_corpus(  # noqa: PLR0913 - a verdict states what it rests on
     group = checked_run_id(options.get("group") or new_run_id())
     options |= {"trace": folder, "group": group}
     least, has_baseline = options.get("min_grounded", GROUNDED), bool(baseline)
-    own = source_info("validator", f"{criterion}, {least}, {options.get('on_missing')}", check)
-    if isinstance(check, Judge):
-        check = replace(check, trace=folder / REPLAYS)
+    code = None if (agent := options.get("agent")) is None else agent.as_tool().declared(agent.as_tool().hooks())
+    asked = f"{criterion}, {least}, {options.get('on_missing')}, {code and code.model_dump_json()}"
+    own = source_info("validator", asked, check, options.get("program"))
+    check = replace(check, trace=folder / REPLAYS) if isinstance(check, Judge) else check
     paths = dict.fromkeys(map(TraceStore(folder).resolve, references))
     if twice := [name for name, number in Counter(map(run_id_of, paths)).items() if number > 1]:
         raise UsageError(f"two files hold a run {twice[0]}, and a corpus knows runs by their ids: name one of them")
@@ -156,8 +157,8 @@ def replay_corpus(  # noqa: PLR0913 - a verdict states what it rests on
         if repeat == 0 or arm != "recorded"
     ]
     # A hash shows nothing of the change, which may hold what is redacted elsewhere. What is not known is never the same.
-    checked = new_run_id() if own.fingerprint is None else own.model_dump_json()
-    seed = chained(f"{json_hash(stated)} {checked}".encode(), b"")
+    is_known = all(each.fingerprint is not None for each in (own, *(code.sources if code else ())))
+    seed = chained(f"{json_hash(stated)} {own.model_dump_json() if is_known else new_run_id()}".encode(), b"")
     journal = folder / "corpora" / f"{group}.jsonl"
     for first in [load_recording(job.path) for job in jobs[:1]]:  # a check that fails does so before any replay
         passes(check, first, first, [arm.get("model") for arm in arms.values()])
@@ -268,7 +269,7 @@ def read_journal(path: Path, seed: bytes) -> dict[Key, Measures]:
     os.truncate(path, len(whole + end))
     lines = whole.splitlines()
     if any(line != chained(line[:-TAIL], before) for before, line in pairwise([seed, *lines])):
-        why = f"is of another change or success, its check changed, or a line of {path} is not what was written"
+        why = f"is of another change, success, check or code, or a line of {path} is not what was written"
         raise UsageError(f"the group {path.stem} {why}: name another group, which replays anew")
     return {each.key: each for each in map(TypeAdapter(Measures).validate_json, lines)}
 

@@ -135,8 +135,7 @@ def _require_resumable(recording: Recording) -> None:
     if header.chat is not None:
         raise NotReplayableError(f"{recording.run_id} is a turn of a chat: resume the chat, and send the message again")
     if header.resumed_from is not None and not caught_up(recording):
-        before = header.resumed_from
-        raise NotReplayableError(f"{recording.run_id} had not caught up with {before}. Resume {before}")
+        raise NotReplayableError(f"{recording.run_id} had not caught up with {header.resumed_from}. Resume that one")
     if ending is not None and ending.terminated_by not in FROM_OUTSIDE | AT_A_LIMIT:
         known = ", ".join(sorted(FROM_OUTSIDE | AT_A_LIMIT))
         why = f"it ended by {ending.terminated_by}; a run can be resumed that died, or ended by one of {known}"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from benchmarks.corpus import Lookups, found, record
-from playhead import Corpus, UsageError, replay_corpus
+from playhead import Agent, Corpus, UsageError, replay_corpus
 from playhead.diagnose.finding import Query, find
 from playhead.errors import TraceError
 from playhead.replay import Judge
@@ -86,7 +86,7 @@ def test_a_corpus_is_replayed_measured_and_judged(folder: Path, whole: list[Any]
 
 
 def test_what_is_stored_is_not_run_again(folder: Path, whole: list[Any]) -> None:
-    """Under its group a corpus goes on: here nothing is left, then a repeat; another change, success or share is refused."""
+    """Under its group a corpus goes on: here nothing is left, then a repeat; another change, agent or share is refused."""
     heard: list[Any] = []
     assert table(replayed(folder, group="whole", on_progress=lambda *counts: heard.append(counts))) == whole
     assert heard == []
@@ -94,11 +94,11 @@ def test_what_is_stored_is_not_run_again(folder: Path, whole: list[Any]) -> None
     assert (heard[0], heard[-1], len(again.measured)) == ((61, 120), (120, 120), 120)
     for options in (
         {"system_prompt": "No."},
-        {"success": "answered"},
+        {"agent": Agent(Lookups(2))},
         {"baseline": {"model": Lookups(2), "task": "1"}},
         {"min_grounded": 0.8},
     ):
-        with pytest.raises(UsageError, match="the group whole is of another change or success, its check changed, or"):
+        with pytest.raises(UsageError, match="the group whole is of another change, success, check or code, or a line"):
             replayed(folder, group="whole", **options)
 
 
@@ -171,7 +171,7 @@ def test_a_check_that_changed_gives_no_old_verdict(tmp_path: Path, monkeypatch: 
             for group, success in (("g", right), ("g", right), ("s", {"type": "string"})):
                 replayed(tmp_path, group=group, baseline=False, success=success)
     for group, changed in (("g", right), ("s", {"type": "integer"})):
-        with pytest.raises(UsageError, match=f"the group {group} is of another .* its check changed"):
+        with pytest.raises(UsageError, match=f"the group {group} is of another .* check or code"):
             replayed(tmp_path, group=group, baseline=False, success=changed)
 
 
