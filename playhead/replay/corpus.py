@@ -142,7 +142,7 @@ def replay_corpus(  # noqa: PLR0913 - a verdict states what it rests on
     least, has_baseline = options.get("min_grounded", GROUNDED), bool(baseline)
     code = None if (agent := options.get("agent")) is None else agent.as_tool().declared(agent.as_tool().hooks())
     asked = f"{criterion}, {least}, {options.get('on_missing')}, {code and code.model_dump_json()}"
-    own = source_info("validator", asked, check, options.get("program"))
+    own = source_info("validator", asked, check, *filter(None, [options.get("program")]))
     check = replace(check, trace=folder / REPLAYS) if isinstance(check, Judge) else check
     paths = dict.fromkeys(map(TraceStore(folder).resolve, references))
     if twice := [name for name, number in Counter(map(run_id_of, paths)).items() if number > 1]:
