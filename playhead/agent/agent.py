@@ -50,7 +50,7 @@ ToolLike: TypeAlias = "Tool | Callable[..., Any] | Agent"
 class Agent:
     """A model, its tools and a strategy. One agent may run many tasks at the same time."""
 
-    def __init__(  # noqa: PLR0913 - one door, all keywords
+    def __init__(  # noqa: PLR0913 - all are keywords
         self,
         model: str | Model,
         *,
@@ -212,7 +212,7 @@ class Agent:
 
     def run_sync(self, task: Content, *, run_id: str | None = None) -> RunResult:
         """Run a task and block until the result. Works in notebooks and inside a running loop. Raises like `run`."""
-        from playhead.kernel.lifecycle.signals import listening  # noqa: PLC0415 - what only a run needs
+        from playhead.kernel.lifecycle.signals import listening  # noqa: PLC0415 - only for runs
         from playhead.kernel.lifecycle.threads import Waiting, run_blocking  # noqa: PLC0415 - the same
 
         if (enclosed := enclosing.get()) is not None:
@@ -286,14 +286,14 @@ class Agent:
         **turn: Any,  # noqa: ANN401 - as for `_begin`
     ) -> RunHandle:
         from playhead.agent.handle import RunControl, RunHandle  # noqa: PLC0415 - few runs are streamed or steered
-        from playhead.agent.running import settings_now  # noqa: PLC0415 - what only a run needs
+        from playhead.agent.running import settings_now  # noqa: PLC0415 - only for runs
 
         task = checks.checked_task(task)
         run_id = new_run_id() if run_id is None else checks.checked_id(run_id)
         control = RunControl(run_id, density or settings_now().stream_density)
         return RunHandle(run_id, control, lambda: self._begin(task, run_id, control.waiting, control=control, **turn))
 
-    async def _begin(  # noqa: PLR0913 - all in which runs differ
+    async def _begin(  # noqa: PLR0913 - the conditions of a run
         self,
         task: Content,
         run_id: str | None = None,
@@ -304,7 +304,7 @@ class Agent:
         chat: ChatTurn | None = None,
         beginning: Beginning | None = None,
     ) -> RunResult:
-        from playhead.agent import running  # noqa: PLC0415 - what only a run needs
+        from playhead.agent import running  # noqa: PLC0415 - only for runs
         from playhead.kernel.session import World  # noqa: PLC0415 - the same
 
         require_guard()

@@ -180,7 +180,7 @@ class ChatReply:
 class ChatSession:
     """A chat with an agent, started by `Agent.session`. It answers one message at a time."""
 
-    def __init__(  # noqa: PLR0913 - what an agent gives, and what the caller says
+    def __init__(  # noqa: PLR0913 - the parts of the agent and the options of the chat
         self,
         header: AgentHeader,
         tools: Mapping[str, Tool],

@@ -26,7 +26,7 @@ class OneCall:
     strategy: str
     """The strategy's name."""
 
-    async def __call__(  # noqa: PLR0913 - one call says all
+    async def __call__(  # noqa: PLR0913 - all are keywords
         self,
         task: Content,
         model: str | Model,

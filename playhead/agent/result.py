@@ -71,7 +71,7 @@ class RunResult(BaseModel):
         Raises:
             TraceError: the trace is missing or cannot be read.
         """
-        from playhead.diagnose.debrief import build_debrief  # noqa: PLC0415 - few ask for it
+        from playhead.diagnose.debrief import build_debrief  # noqa: PLC0415 - few results need a debrief
 
         path = self.trace_path
         return build_debrief(Recording(Path(), self._records, ()) if path is None else read_recording(path))

@@ -135,7 +135,7 @@ def open_control(path: Path) -> OwnControl | None:
         return None
 
 
-async def record_run(  # noqa: PLR0913, PLR0917 - what a run is made of
+async def record_run(  # noqa: PLR0913, PLR0917 - the parts of a run
     run: RunContext,
     header: AgentHeader,
     model: Model,
@@ -277,7 +277,7 @@ async def check_guards(agent: AgentTool) -> None:
         await guards.check_guards(each.guards(), [model for one in guarded for model in one.models], names)
 
 
-def open_run(  # noqa: PLR0913, PLR0917 - all in which runs differ
+def open_run(  # noqa: PLR0913, PLR0917 - the conditions of a run
     agent: AgentTool,
     run_id: str,
     beginning: Beginning,

@@ -121,7 +121,7 @@ class Registration:
 
     def source(self) -> SourceInfo:
         """Return the fingerprint of its function and of the function that selects its tags; for an `emit`, of its payload."""
-        from playhead.kernel.sources import source_info  # noqa: PLC0415 - what only an agent needs
+        from playhead.kernel.sources import source_info  # noqa: PLC0415 - only for agents
 
         if self.role == "emit":
             values = fingerprint(to_json(self.payload))

@@ -188,7 +188,7 @@ def _ends_the_whole_run(error: BaseException | None) -> TypeGuard[BaseException]
 
 
 def _sources(agent: AgentTool) -> Iterator[SourceInfo]:
-    from playhead.kernel.sources import source_info  # noqa: PLC0415 - what only an agent needs
+    from playhead.kernel.sources import source_info  # noqa: PLC0415 - only for agents
 
     for name, tool in agent.tools.items():
         if tool.spec.kind == "agent":

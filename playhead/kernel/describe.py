@@ -89,7 +89,7 @@ def is_failure(error: BaseException) -> bool:
 
     In asyncio the cancellation of something that a body awaits looks like the cancellation of the body itself.
     """
-    import asyncio  # noqa: PLC0415 - what only a run needs
+    import asyncio  # noqa: PLC0415 - only for runs
 
     if isinstance(error, asyncio.CancelledError):
         task = asyncio.current_task()

@@ -56,7 +56,7 @@ class GuardMaker(NamedTuple):
 
     def source(self) -> SourceInfo:
         """Return the fingerprint of its approver."""
-        from playhead.kernel.sources import source_info  # noqa: PLC0415 - what only an agent needs
+        from playhead.kernel.sources import source_info  # noqa: PLC0415 - only for agents
 
         return source_info("killswitch", self.name, *([] if self.approver is None else [self.approver]))
 
@@ -147,7 +147,7 @@ async def admit(session: Session, request: Request) -> Request:
 
 async def _let_pass(session: Session, request: Request) -> Request:
     """Return the request once all guards admit it."""
-    import anyio  # noqa: PLC0415 - what only a run needs
+    import anyio  # noqa: PLC0415 - only for runs
 
     while True:
         session.require_running()
@@ -201,7 +201,7 @@ async def in_time(session: Session) -> None:
     for guard in session.gate.guards:
         guard.look()
     if session.gate.guards and session.cut_off:
-        import anyio  # noqa: PLC0415 - what only a run needs
+        import anyio  # noqa: PLC0415 - only for runs
 
         await anyio.sleep_forever()
 

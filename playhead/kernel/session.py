@@ -61,7 +61,7 @@ class Session(Emission):
     messages: ThreadPort
     """The record of the thread."""
 
-    def __init__(  # noqa: PLR0913 - who it is
+    def __init__(  # noqa: PLR0913 - the parts of a session
         self,
         run: RunContext,
         header: AgentHeader,
@@ -353,7 +353,7 @@ class World:
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
-        import anyio  # noqa: PLC0415 - what only a run needs
+        import anyio  # noqa: PLC0415 - only for runs
 
         await anyio.sleep(seconds)
 

@@ -111,7 +111,7 @@ class FunctionTool:
         if self._arguments.context_parameter is not None:
             kwargs[self._arguments.context_parameter] = context
         body = partial(self._begin, kwargs, context)
-        from playhead.kernel.lifecycle.bodies import run_body  # noqa: PLC0415 - what only a run needs
+        from playhead.kernel.lifecycle.bodies import run_body  # noqa: PLC0415 - only for runs
 
         ended = await run_body(
             body, is_async=self.is_async, timeout_s=limit_s, on_late=context.report_late, on_left=context.give_up

@@ -72,7 +72,7 @@ class McpServer:
             await run_in_thread(self.__exit__)
 
 
-def mcp_tools(  # noqa: PLR0913 - every choice is a keyword
+def mcp_tools(  # noqa: PLR0913 - all are keywords
     *,
     command: Sequence[str] | str | None = None,
     url: str | None = None,

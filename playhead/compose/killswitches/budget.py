@@ -40,7 +40,7 @@ NOT_BILLED: Final = frozenset({"MissingApiKeyError", "MissingDependencyError", "
 or that a filter blocked, fails in the same way."""
 
 
-def budget_limit(  # noqa: PLR0913 - each is a keyword
+def budget_limit(  # noqa: PLR0913 - all are keywords
     budget: Budget | None = None,
     *,
     max_tokens: int | None = None,
