@@ -244,7 +244,7 @@ class NudgeContext(HookContext):
     """The context of a nudge, before it joins the thread."""
 
     trigger: str = ""
-    """What caused it."""
+    """Its cause."""
     severity: Literal["info", "warn", "critical"] = "info"
     """How severe it is."""
 

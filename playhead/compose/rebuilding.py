@@ -42,7 +42,7 @@ _BUILDERS: Final[dict[str, dict[str, Callable[..., Block]]]] = {
     },
     "before": {"max_iterations": killswitches.max_iterations},
 }
-"""What rebuilds each block from its settings, by its role and name in the header."""
+"""Functions that rebuild blocks from their settings, by role and name in the header."""
 
 
 def can_rebuild(info: HookInfo) -> bool:

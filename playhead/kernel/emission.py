@@ -50,7 +50,7 @@ class Emission:
     agent: Emission
     """The agent that is charged."""
     spent: Spent
-    """What it and the agents below it have spent."""
+    """The spending of this agent and those below it."""
 
     @property
     def termination(self) -> Termination | None:

@@ -62,7 +62,7 @@ class GuardMaker(NamedTuple):
 
 
 class Composition(NamedTuple):
-    """What an agent is composed with, besides the data in its header."""
+    """The hooks, guards and fallbacks of an agent: what its header cannot hold."""
 
     hooks: Hooks | None = None
     """The hooks at the chokepoints."""
@@ -75,7 +75,7 @@ class Composition(NamedTuple):
 LOOK_S: Final = 0.1
 """Seconds after which a waiting request checks whether its run has ended."""
 Place = Literal["request", "response", "call", "approval", "result"]
-"""Where a guard ends an agent: before what it prevents, or after an event that it received."""
+"""The point at which a guard ends an agent: before a request or call, or after an event that it received."""
 
 
 def fire(guard: Guard, session: Session, answer: Stop | Terminate, at: Place, **where: Any) -> bool:  # noqa: ANN401

@@ -48,7 +48,7 @@ class Suppressed(Enum):
 
 
 SUPPRESS: Final = Suppressed.SUPPRESS
-"""What a transform returns to remove a payload."""
+"""A transform returns this to remove a payload."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Recover:
     state: KernelState
     """The new state, made from the context's state with `transition`."""
     reason: str = ""
-    """Why, for people."""
+    """The reason, for the trace."""
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,7 @@ def ends_run(session: Session, name: str) -> bool:
 
 
 class FinalAnswerArguments(Arguments):
-    """What `final-answer` takes."""
+    """The arguments of `final-answer`."""
 
     output: str
     format: Literal["text", "json", "markdown", "csv", "html"] = "text"
@@ -137,7 +137,7 @@ def _final_answer(session: Session, arguments: FinalAnswerArguments) -> JsonValu
 
 
 class RecallArguments(Arguments):
-    """What `recall` takes."""
+    """The arguments of `recall`."""
 
     key: str = Field(description="Of a stored result.")
     offset: int = Field(default=0, ge=0, description="Character to begin with.")

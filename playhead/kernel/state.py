@@ -65,7 +65,7 @@ class PlannedCall:
     position: int
     """Position among the calls of the turn, from 0."""
     source: Literal["native", "text", "plan", "tool", "program"] = "native"
-    """Where the call comes from."""
+    """The origin of the call."""
     request: int | None = None
     """The request whose answer has the call."""
     rationale: Rationale | None = None

@@ -1,4 +1,4 @@
-"""What happened: event types, writer, reader, recording, redaction."""
+"""Recordings of runs: event types, writer, reader, redaction."""
 
 from typing import Final
 

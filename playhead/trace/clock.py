@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Where a run's time comes from; `playhead.testing.TickingClock` is the one for tests."""
+    """The source of a run's time; tests use `playhead.testing.TickingClock`."""
 
     def now_us(self) -> int:
         """Return microseconds since the Unix epoch; never less than before."""

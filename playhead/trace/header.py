@@ -1,4 +1,4 @@
-"""What a recording says about its run before the first step: the agent, and where the run comes from."""
+"""The header of a recording: the agent as data, and the origin of the run."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self

@@ -75,7 +75,7 @@ def fingerprint(value: JsonValue) -> str:
 
 
 def marker(rule: str, credential: str) -> str:
-    """Return what stands in place of a credential: `[redacted:github-token:1a2b3c4d]`.
+    """Return the marker that replaces a credential: `[redacted:github-token:1a2b3c4d]`.
 
     The eight digits are a keyed hash, so that equal credentials stay equal, in all runs of this user; they are missing when
     there is no key.

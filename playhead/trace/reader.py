@@ -56,7 +56,7 @@ class Problem:
     line: int
     """Line number, from 1."""
     message: str
-    """What is wrong."""
+    """The problem."""
     events: int = 0
     """Events that are missing here, for `lost-events` and `gap`."""
 

@@ -285,16 +285,16 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a model adapter returns."""
+    """The output of a model adapter."""
 
     text: str = ""
-    """What the model said."""
+    """The text of the answer."""
     thinking: str | None = None
     """Its reasoning, when the provider shows it."""
     tool_calls: tuple[ToolCall, ...] = ()
     """The calls it asks for, in its order."""
     finish_reason: Id | None = None
-    """Why it stopped, in the provider's word."""
+    """The finish reason, in the provider's word."""
     usage: Usage = field(default_factory=Usage)
     """Tokens as the provider counts them."""
     cost_usd: float | None = None
@@ -304,7 +304,7 @@ class Completion:
 
 
 class Wire(Value):
-    """What the client of a recorded program sent, or what it received."""
+    """A request that the client of a recorded program sent, or the answer that it received."""
 
     format: Id | None = None
     """Of a request: the wire format, such as `openai-chat`; absent when it is not known."""

@@ -74,7 +74,7 @@ class RunPaused(StreamEvent):
     """The agent is paused before its next phase."""
 
     reason: str
-    """Why."""
+    """The reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ class RunResumed(StreamEvent):
     """The agent continues."""
 
     reason: str
-    """Why."""
+    """The reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +186,7 @@ class StreamCancelled(StreamEnd):
     """The caller ended the run."""
 
     reason: str
-    """Why."""
+    """The reason."""
 
 
 def as_json(event: StreamEvent) -> dict[str, Any]:

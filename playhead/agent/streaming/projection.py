@@ -145,7 +145,7 @@ class Stream:
         self._lock = threading.RLock()
         self._recorder: Recorder | None = None
         self._levels: dict[str, Level] = {}
-        """Of each agent."""
+        """The level of each agent."""
         self._purposes: dict[tuple[str, int], str] = {}
         self._live: dict[tuple[str, int, int], LiveText] = {}
         """Answers in progress."""

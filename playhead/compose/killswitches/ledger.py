@@ -52,7 +52,7 @@ class Amount:
 
 
 class Budget:
-    """What one run may spend, or several runs that share the budget.
+    """The limits of one run's spending, or of several runs that share the budget.
 
     >>> budget = Budget(max_tokens=100_000, max_cost_usd=2.50)
     >>> agent = Agent(model, compose=[budget_limit(budget)])  # doctest: +SKIP
@@ -110,7 +110,7 @@ class Budget:
 
     @property
     def left_femtodollars(self) -> int | None:
-        """The same, exactly."""
+        """The remaining money, exactly, in femtodollars."""
         if self._limit_femto is None:
             return None
         return self._limit_femto - self._spent.femtodollars - self._set_aside.femtodollars

@@ -30,7 +30,7 @@ class Switch(Guard):
     session: Session
     """The guarded agent."""
     on_trigger: str
-    """How it ends the agent."""
+    """The way it ends the agent."""
 
     def answer(self, reason: str) -> Stop | Terminate:
         """Return the answer that ends the agent."""

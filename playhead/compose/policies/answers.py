@@ -67,7 +67,7 @@ class Verification(BaseModel):
     """Whether an answer does what the task asks for."""
 
     reason: str
-    """What is right or wrong with it, in one or two sentences."""
+    """The reason for the verdict, in one or two sentences."""
     verified: bool
     """Whether it solves the task."""
 

@@ -84,7 +84,7 @@ def running_loop() -> asyncio.AbstractEventLoop:
 
 
 def soon() -> Callable[[Callable[[], object]], object]:
-    """Return what calls a function in the running event loop, from any thread; without a loop, what calls it at once."""
+    """Return a function that calls its argument in the running event loop, from any thread; at once if there is no loop."""
     try:
         return asyncio.get_running_loop().call_soon_threadsafe
     except RuntimeError:

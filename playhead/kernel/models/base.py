@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 ToolFormat = Literal["native", "text"]
-"""Where tools and calls are: in fields of requests and answers, or in the text of prompts and answers."""
+"""Whether tools and calls are fields of requests and answers, or text in prompts and answers."""
 
 
 def tool_format_of(model: Model) -> ToolFormat:

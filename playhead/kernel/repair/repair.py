@@ -48,7 +48,7 @@ _BOXES: Final = 2
 """Nested wrappers that are opened."""
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d{0,99})(\.\d{1,99})?([eE][+-]?\d{1,3})?", re.ASCII)
 _THOUSANDS: Final = re.compile(r"\d{1,3}\.\d{3}", re.ASCII)
-"""What may be more than a thousand."""
+"""A text that may be more than a thousand, with a separator, or a decimal fraction."""
 _TRUTHS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 NAMES: Final = frozenset(("name", "tool", "toolname", "function"))
 """Fields of a call that hold the tool's name, folded."""

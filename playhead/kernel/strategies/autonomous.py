@@ -81,7 +81,7 @@ class Autonomous(Strategy):
 
 
 class FinishArguments(Arguments):
-    """What the finish tool takes."""
+    """The arguments of the finish tool."""
 
     result: str = Field(description="The result of the task, in full.")
 

@@ -42,7 +42,7 @@ class Strategy(BaseModel):
     aliases: ClassVar[tuple[str, ...]] = ()
     """Short names of this class; a subclass does not inherit them."""
     known_for: ClassVar[str] = ""
-    """What it is good at, as shown to a model that chooses a strategy; by default the first line of its docstring."""
+    """Its strengths, as shown to a model that chooses a strategy; by default the first line of its docstring."""
     phases: ClassVar[tuple[str, ...]] = ()
     """Its phases, each begun with `in_phase`; each is a span around the events in it."""
     purposes: ClassVar[tuple[Purpose, ...]] = ()

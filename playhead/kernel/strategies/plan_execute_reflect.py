@@ -137,7 +137,7 @@ class PlanExecuteReflect(Strategy):
 
 
 class ReflectionForm(BaseModel):
-    """What the model finds when it looks at the results of a plan."""
+    """The model's judgement of a plan's results."""
 
     reason: str = Field(description="what is there and what is missing, in one or two sentences")
     satisfied: bool = Field(description="true when the results are enough to answer the task")

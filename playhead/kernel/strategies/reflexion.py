@@ -121,7 +121,7 @@ class Attempt:
 
 
 class Judgement(BaseModel):
-    """What a critic says of an answer."""
+    """A critic's judgement of an answer."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True)
 

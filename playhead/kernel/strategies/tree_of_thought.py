@@ -34,7 +34,7 @@ _FOLLOW: Final = (
 
 
 class Thoughts(BaseModel):
-    """What may follow a thought."""
+    """Thoughts that may follow one."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(str_strip_whitespace=True, str_min_length=1)
 

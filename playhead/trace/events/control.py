@@ -17,7 +17,7 @@ class StrategySelected(EventBase, kind="strategy-selected"):
     strategy: Id
     """The strategy."""
     reason: str | None = None
-    """Why this one."""
+    """The reason for the choice."""
     declares: StrategyFacts = Field(default_factory=StrategyFacts)
     """The strategy's own description of itself."""
 
@@ -32,7 +32,7 @@ class StrategySwitchEvaluated(EventBase, kind="strategy-switch-evaluated"):
     will_switch: bool
     """Whether the change is made."""
     rationale: str | None = None
-    """Why."""
+    """The reason."""
 
 
 class StrategySwitched(EventBase, kind="strategy-switched"):
@@ -45,7 +45,7 @@ class StrategySwitched(EventBase, kind="strategy-switched"):
     switch_number: Integer
     """1 for the first switch of the run."""
     rationale: str | None = None
-    """Why."""
+    """The reason."""
     declares: StrategyFacts = Field(default_factory=StrategyFacts)
     """The new strategy's own description of itself."""
 
@@ -61,33 +61,33 @@ class DecisionEvaluated(Judgement, kind="decision-evaluated"):
     """A controller judged the run and decided something."""
 
     decision: str
-    """What was decided."""
+    """The decision."""
     rationale: str | None = None
-    """Why."""
+    """The reason."""
 
 
 class CuratorDecision(EventBase, kind="curator-decision"):
     """What the context curator did with an observation."""
 
     action: Literal["kept", "dropped", "compressed", "marked-untrusted"]
-    """What it did."""
+    """The action."""
     ref: str
     """The observation."""
     rationale: str | None = None
-    """Why."""
+    """The reason."""
 
 
 class ContextSynthesized(EventBase, kind="context-synthesized"):
     """The thread was rebuilt for the next request."""
 
     mode: str
-    """How it was rebuilt."""
+    """The way it was rebuilt."""
     kept: Integer
     """Messages kept as they were."""
     dropped: Integer
     """Messages left out."""
     why: str | None = None
-    """What made it necessary."""
+    """The reason for the change."""
     tokens_before: Integer | None = None
     """Tokens of the thread before, as estimated."""
     tokens_after: Integer | None = None
@@ -98,7 +98,7 @@ class NudgeIssued(EventBase, kind="nudge-issued"):
     """The kernel added a hint for the model to the thread."""
 
     nudge: str
-    """Which nudge."""
+    """The name of the nudge."""
     text: str
     """The text of the hint."""
     severity: Literal["info", "warn", "critical"] = "info"
@@ -109,9 +109,9 @@ class GuardrailViolation(Judgement, kind="guardrail-violation"):
     """A guard refused an input or an output."""
 
     guard: str
-    """Which guard."""
+    """The name of the guard."""
     violations: tuple[str, ...]
-    """What it found."""
+    """The finding."""
     blocked: bool
     """Whether the run was stopped for it."""
 
@@ -154,7 +154,7 @@ class KillswitchFired(EventBase, kind="killswitch-fired"):
     switch: Id
     """The switch's name."""
     reason: str
-    """What it found."""
+    """The finding."""
     on_trigger: Literal["stop", "terminate"] = "stop"
     """Whether the run counts as done or as failed."""
     at: Literal["phase", "request", "response", "call", "approval", "result", "outside"] = "phase"
@@ -167,7 +167,7 @@ class KillswitchFired(EventBase, kind="killswitch-fired"):
     request: Integer | None = None
     """The request, when it fired at one."""
     attempt: Integer | None = None
-    """Which attempt at that request."""
+    """The attempt at that request."""
     call_id: Id = ""
     """The call, when it fired at one."""
 

@@ -15,7 +15,7 @@ class ErrorInfo(Value):
     type: Id
     """Name of the exception or of the failure."""
     message: str
-    """What it said."""
+    """The error's message."""
     told: str | None = None
     """The text that the model received instead of `message`, in an imported run."""
 
@@ -54,13 +54,13 @@ class LlmResponded(RequestEvent, kind="llm-responded"):
     """The adapter returned an answer."""
 
     text: str = ""
-    """What the model said."""
+    """The text of the answer."""
     thinking: str | None = None
     """Its reasoning, when the provider shows it."""
     tool_calls: tuple[ToolCall, ...] = ()
     """The calls it asks for, in its order."""
     finish_reason: Id | None = None
-    """Why it stopped, in the provider's word."""
+    """The finish reason, in the provider's word."""
     usage: Usage = Field(default_factory=Usage)
     """Tokens as the provider counts them."""
     cost_usd: Dollars = None
@@ -77,7 +77,7 @@ class LlmFailed(RequestEvent, kind="llm-failed"):
     """An attempt ended without an answer."""
 
     error: ErrorInfo
-    """What went wrong."""
+    """The error."""
     retryable: bool = False
     """Whether the same request may succeed later."""
     cancelled: bool | None = None
@@ -109,6 +109,6 @@ class ProviderFallback(EventBase, kind="provider-fallback"):
     to_model: str
     """The model used from now on."""
     reason: str
-    """Why."""
+    """The reason."""
     attempt: Integer
     """Failures in a row that led here."""

@@ -27,7 +27,7 @@ class PlanCreated(EventBase, kind="plan-created"):
     version: Integer
     """0 for the first plan, then 1, 2 …"""
     goal: str
-    """What it is for."""
+    """Its goal."""
     steps: tuple[JsonValue, ...]
     """The steps, typed by the strategy."""
     reason: str | None = None
@@ -44,14 +44,14 @@ class PlanStepChanged(EventBase, kind="plan-step-changed"):
     status: Id
     """The new state: `pending`, `in_progress`, `completed`, `failed`, `skipped`."""
     reason: str | None = None
-    """Why it changed, when that is not obvious."""
+    """The reason for the change, if it is not obvious."""
 
 
 class Reflection(EventBase, kind="reflection"):
     """The model judged the progress so far."""
 
     text: str
-    """What it said."""
+    """The text."""
     satisfied: bool | None = None
     """Whether it considers the goal met."""
 
@@ -60,7 +60,7 @@ class Critique(EventBase, kind="critique"):
     """The model, or a critic, judged an answer."""
 
     text: str
-    """What it said."""
+    """The text."""
     satisfied: bool | None = None
     """Whether the answer is good enough."""
     score: float | None = None
@@ -84,9 +84,9 @@ class AlternativesConsidered(EventBase, kind="alternatives-considered"):
     """The model named the alternatives that it rejected."""
 
     decision: str
-    """What was decided."""
+    """The decision."""
     alternatives: tuple[Alternative, ...]
-    """What was rejected, and why."""
+    """The rejected options, with the reasons."""
     kept: tuple[str, ...] | None = None
     """The thoughts that a search continues with, best first; absent outside a search."""
 

@@ -73,7 +73,7 @@ class Ending(EventBase):
     output: JsonValue = None
     """The answer, or the best result so far."""
     error: str | None = None
-    """What broke, for a failed run."""
+    """The error of a failed run."""
     terminated_because: str | None = None
     """Why, in the words of the hook, killswitch or strategy that ended it; absent when the reason code says it all."""
     usage: Usage = Field(default_factory=lambda: Usage(unknown=1))
@@ -101,14 +101,14 @@ class RunPaused(EventBase, kind="run-paused", incidental=True):
     """The run waits at a safe point."""
 
     reason: str
-    """Why it waits."""
+    """The reason for the pause."""
 
 
 class RunResumed(EventBase, kind="run-resumed", incidental=True):
     """The run continues after a pause, or a resumed run continues live from where the earlier run died."""
 
     reason: str
-    """Why it continues."""
+    """The reason to continue."""
     caught_up_with: str | None = None
     """Id of the earlier run: all events recorded for it precede this one; later events are live."""
 

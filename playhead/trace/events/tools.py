@@ -97,7 +97,7 @@ class ToolCallCompleted(CallEvent, kind="tool-call-completed"):
     result: JsonValue = None
     """The returned value as JSON; absent after a failure."""
     error: ErrorInfo | None = None
-    """What went wrong; absent after a success."""
+    """The error; absent after a success."""
     duration_ms: Annotated[float, VOLATILE] = 0.0
     """Milliseconds from the start of the call."""
     cached: bool = False
