@@ -70,6 +70,7 @@ class StatisticsFold:
         """Add one run."""
         ending = recording.ending
         self.counts["runs"] += 1
+        self.counts["twice"] += recording.run_id in self.run_ids
         self.run_ids += [recording.run_id] if len(self.run_ids) < _MOST_IDS else []
         self.recordings[recording.status] += 1
         self.endings[ending.terminated_by if ending else NO_END] += 1
@@ -161,6 +162,8 @@ class StatisticsFold:
         if broken := sum(self.recordings[each] for each in ("damaged", "truncated", "erased")):
             files = _of(broken, self.counts["runs"], "file")
             yield "everything", f"{files} damaged, truncated or erased in part: what is missing is not counted"
+        if twice := self.counts["twice"]:
+            yield "everything", f"{counted(twice, 'file')} with a run that another file holds, too: it is counted again"
         if self.counts["lost"]:
             yield "everything", f"{self.counts['lost']} events could not be written"
         if not self.counts["expected"] and tools:

@@ -72,6 +72,8 @@ def test_what_is_not_known_is_said():
     ]
     assert (figures.cost_usd, figures.reasons.coverage, figures.endings) == (None, None, {"(no end)": 1})
     assert "Tokens: ?. Cost: ?" in plain(figures)
+    again = plain(run_statistics([recording, recording]))
+    assert "everything: 1 file with a run that another file holds, too: it is counted again" in " ".join(again.split())
 
 
 async def test_turns_are_those_that_the_run_says_it_had(tmp_path: Path):
