@@ -174,7 +174,7 @@ async def check_cut(seed: int, whole: Lived, kept: int, folder: Path, chance: ra
             await check_cut(seed, lived, again, chained, chance, depth=1)
         else:
             world = die(lived, again, chained, chance)
-            with pytest.raises(NotReplayableError, match="Resume run"):
+            with pytest.raises(NotReplayableError, match="Resume that one"):
                 await resume(random_agent(seed, world), chained / "dead.jsonl")
 
 
