@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 Status = Literal["running", "paused", "stopped", "terminated", "completed", "failed"]
 LONGEST: Final = 1000
 """The maximum length of a recorded reason, in characters."""
-TERMINATED: Final = "terminated"
-"""The reason code of a run that `terminate` ended."""
 _running_tasks: Final[set[asyncio.Task[RunResult]]] = set()
 """Strong references to running tasks, because an event loop holds only weak ones."""
 
@@ -160,7 +158,7 @@ class RunControl(Steering):
 
     def _end(self, reason: str) -> bool:
         assert self._root is not None  # noqa: S101 - it has begun
-        return interrupt(self._root, "terminate", Terminate(reason, "terminate", TERMINATED))
+        return interrupt(self._root, "terminate", Terminate(reason, "terminate", "terminated"))
 
     def _pause_in_progress(self, session: Session) -> tuple[str, anyio.Event] | None:
         """Return the reason and the event of a pause; None when the run is not paused."""

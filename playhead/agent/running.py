@@ -135,6 +135,37 @@ def open_control(path: Path) -> OwnControl | None:
         return None
 
 
+def run_started(run: RunContext, header: AgentHeader, task: Content, **about: Any) -> RunStarted:  # noqa: ANN401 - fields
+    """Return the first event of a run.
+
+    `about` holds the fields that describe the kind of run: `chat`, `resumed_from`, `replay_of`, ….
+    """
+    telemetry = ambient_telemetry(earlier_trace_id=about.pop("earlier_trace_id", None))
+    return RunStarted(
+        format=FORMAT,
+        run_id=run.run_id,
+        agent=header,
+        task=task,
+        versions={"playhead": VERSION, "python": platform.python_version()},
+        **run.recorder.redactor.in_header,
+        telemetry=telemetry,
+        **about,
+    )
+
+
+def run_completed(run: RunContext, reached: Execution) -> RunCompleted:
+    """Return the last event of a run."""
+    return RunCompleted(lost_events=run.recorder.lost, **reached.ending_fields())
+
+
+def close_run(run: RunContext, session: Session) -> None:
+    """Close the trace and the control folder of a run."""
+    run.recorder.seal()
+    if run.control is not None:
+        run.control.close()
+    forget(session)
+
+
 async def record_run(  # noqa: PLR0913, PLR0917 - the parts of a run
     run: RunContext,
     header: AgentHeader,
@@ -144,32 +175,17 @@ async def record_run(  # noqa: PLR0913, PLR0917 - the parts of a run
     composed: Composition | None = None,
     *,
     waiting: Waiting | None = None,
-    earlier_trace_id: str | None = None,
-    **about: Any,  # noqa: ANN401 - of `RunStarted`
+    **about: Any,  # noqa: ANN401 - see `run_started`
 ) -> RunResult:
     """Execute and record a run, from its first event to its last. Raises like `Agent.run`.
 
-    A waiting thread gets the result through `waiting` even when the event loop is blocked. `about` holds the
-    fields of `run-started` that describe the kind of run: `chat`, `resumed_from`, `replay_of`, ….
+    A waiting thread gets the result through `waiting` even when the event loop is blocked.
     """
     session = open_session(run, header, model, tools, composed=composed)
-    started = RunStarted(
-        format=FORMAT,
-        run_id=run.run_id,
-        agent=header,
-        task=task,
-        versions={"playhead": VERSION, "python": platform.python_version()},
-        **run.recorder.redactor.in_header,
-        telemetry=ambient_telemetry(earlier_trace_id=earlier_trace_id),
-        **about,
-    )
-
-    def ending(reached: Execution) -> RunCompleted:
-        return RunCompleted(lost_events=run.recorder.lost, **reached.ending_fields())
-
+    started = run_started(run, header, task, **about)
     with ended_by_signals(session):
         try:
-            supervisor = Supervisor(session, ending, partial(_left, run, session, waiting))
+            supervisor = Supervisor(session, partial(run_completed, run), partial(_left, run, session, waiting))
             if run.steering is not None:
                 run.steering.attach(session)
             if waiting is not None:
@@ -188,10 +204,7 @@ INTERRUPTED: Final = Termination(
 
 def _left(run: RunContext, session: Session, waiting: Waiting | None, execution: Execution) -> None:
     """Close the trace of a run whose code is abandoned, and give the result to the thread that waits for it."""
-    run.recorder.seal()
-    if run.control is not None:
-        run.control.close()
-    forget(session)
+    close_run(run, session)
     if waiting is None:
         return
     waiting.left_behind = True

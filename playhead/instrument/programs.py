@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import platform
 import sys
 from contextlib import ExitStack, contextmanager
-from functools import cached_property, update_wrapper
+from functools import cached_property, partial, update_wrapper
 from typing import TYPE_CHECKING, Any, ClassVar, Final, ParamSpec, TypeVar, overload
 
 from pydantic import Field
 
+from playhead.agent import running
 from playhead.agent.agent import Agent
-from playhead.agent.ambient import ambient_telemetry
 from playhead.agent.options import DEFAULT, Context, TraceTo
-from playhead.agent.running import Beginning, open_run, warn_of_lost, warning_of_unseen
+from playhead.agent.running import Beginning
 from playhead.errors import ModelRequestError, NotReplayableError, RunEndedError, UsageError
 from playhead.instrument.calls import call
 from playhead.instrument.generators import generated, generated_async
@@ -24,15 +23,14 @@ from playhead.instrument.scopes import current_scope
 from playhead.instrument.worlds import Body, ProgramWorld
 from playhead.kernel import checks
 from playhead.kernel.guards import check_guards
-from playhead.kernel.lifecycle.signals import ended_by_signals, forget, reachable, require_own_process
+from playhead.kernel.lifecycle.signals import ended_by_signals, reachable, require_own_process
 from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.session_setup import open_session
 from playhead.kernel.sources import source_info
 from playhead.kernel.strategies.base import Strategy
-from playhead.trace import VERSION
 from playhead.trace.clock import SystemClock
-from playhead.trace.events import AgentCompleted, AgentStarted, RunCompleted, RunStarted
-from playhead.trace.format import FORMAT, new_run_id
+from playhead.trace.events import AgentCompleted, AgentStarted
+from playhead.trace.format import new_run_id
 from playhead.trace.types import ToolSpec
 from playhead.trace.values import JsonValue, as_text, from_json, scrub, to_json
 
@@ -178,8 +176,8 @@ class Recorded:
 
     def _live(self) -> RunContext:
         beginning = Beginning(ProgramWorld(), self.agent._trace)  # noqa: SLF001 - as it was given to the agent
-        subscriptions = warning_of_unseen(self._named - {"*"})
-        return open_run(self.agent.as_tool(), new_run_id(), beginning, SystemClock(), subscriptions)
+        subscriptions = running.warning_of_unseen(self._named - {"*"})
+        return running.open_run(self.agent.as_tool(), new_run_id(), beginning, SystemClock(), subscriptions)
 
     @contextmanager
     def _lifetime(
@@ -190,32 +188,17 @@ class Recorded:
         root = self.agent.as_tool()
         header = self.header(bound)
         session = open_session(run, header, root.model, {}, composed=root.composition(None))
-        started = RunStarted(
-            format=FORMAT,
-            run_id=run.run_id,
-            agent=header,
-            task=task_of(header),
-            versions={"playhead": VERSION, "python": platform.python_version()},
-            **run.recorder.redactor.in_header,
-            telemetry=ambient_telemetry(),
-            **about,
-        )
-
-        def closed() -> None:
-            run.recorder.seal()
-            if run.control is not None:
-                run.control.close()
-            forget(session)
-
+        started = running.run_started(run, header, task_of(header), **about)
+        closed = partial(running.close_run, run, session)
         life = Lifetime(
             session,
             world,
             started,
-            lambda reached: RunCompleted(lost_events=run.recorder.lost, **reached.ending_fields()),
+            partial(running.run_completed, run),
             closed,
         )
         with ExitStack() as stack:
-            stack.callback(warn_of_lost, run)
+            stack.callback(running.warn_of_lost, run)
             stack.callback(closed)
             stack.enter_context(ended_by_signals(session))
             stack.enter_context(reachable(session))
