@@ -53,7 +53,10 @@ def pair_report(original: Recording, replay: Recording) -> m.PairReport:
 
 def _turns(diff: RunDiff, original: Recording, replay: Recording) -> Iterator[tuple[int | None, int | None]]:
     """Yield the turns with calls that correspond, in order, and between them the others as they come."""
-    of = [{record.seq: record.iteration for record in each.root.records} for each in (original, replay)]
+    sides = [
+        (each.root.records, len(each.records)) for each in (original, replay)
+    ]  # a hostile turn is beyond its events
+    of = [{each.seq: each.iteration for each in own if (each.iteration or 0) < most} for own, most in sides]
     pairs = [(of[0].get(each.original_seq or -1), of[1].get(each.replay_seq or -1)) for each in diff.script]
     known = [(one, other) for one, other in pairs if one is not None and other is not None]
     firsts = {other: one for one, other in dict(reversed(known)).items()}

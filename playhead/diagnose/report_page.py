@@ -58,13 +58,8 @@ def render(template: str, scripts: tuple[str, ...], content: dict[str, Any], *, 
     script, style = "\n".join(_part(f"{name}.js") for name in scripts), _part("page.css")
     # An element of text ends at `</`, and at nothing else, once no `<!--` can begin.
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-    page = {
-        "page": data,
-        "data": text,
-        "script": script,
-        "style": style,
-        "policy": _policy(script, style, served=served),
-    }
+    policy, shown = _policy(script, style, served=served), _safe(content, exact=True)
+    page = {"page": shown, "data": text, "script": script, "style": style, "policy": policy}
     return _environment().get_template(template).render(page, served=served)
 
 
@@ -93,13 +88,14 @@ def _environment() -> Environment:
     return environment
 
 
-def _safe(value: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return JSON that a page can show: nothing invisible in a text, no text of megabytes, no number that JavaScript lacks."""
+def _safe(value: Any, *, exact: bool = False) -> Any:  # noqa: ANN401 - JSON
+    """Return JSON that a page can show: nothing invisible, no text of megabytes, unless exact no number that JavaScript lacks."""
     if isinstance(value, str):
         rest = len(value) - LONGEST
         return escape(value[:LONGEST], "\n\t") + (f"\n… {rest:,} more characters: see the trace" if rest > 0 else "")
     if isinstance(value, dict):
-        return {_safe(key): _safe(each) for key, each in value.items()}
+        return {_safe(key): _safe(each, exact=exact) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_safe(each) for each in value]
-    return str(value) if isinstance(value, (int, float)) and not abs(value) <= SAFE_INTEGER else value
+        return [_safe(each, exact=exact) for each in value]
+    is_large = isinstance(value, (int, float)) and not abs(value) <= SAFE_INTEGER
+    return str(value) if is_large and not exact else value

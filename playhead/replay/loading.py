@@ -44,7 +44,7 @@ def first_of_turn(recording: Recording, at: int, option: str, kind: type[EventBa
     """
     first: dict[int, Record] = {}
     for record in recording.root.records:
-        if record.iteration is not None and isinstance(record.event, kind):
+        if record.seq and record.iteration is not None and isinstance(record.event, kind):
             first.setdefault(record.iteration, record)
     if type(at) is not int or at not in first:
         there = ", ".join(map(str, first)) or "none"

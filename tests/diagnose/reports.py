@@ -28,14 +28,14 @@ EVIL = (
 
 
 def hostile_recording(length: int = 1000) -> Recording:
-    """Return a recording in which each text is hostile, and one has this length."""
+    """Return a recording in which each text is hostile, one has this length, and a request took longer than the world is old."""
     agent = AgentHeader(name=EVIL, model=EVIL, strategy=EVIL, system_prompt=EVIL)
     inside = f"root/{EVIL}@0.0"
     why = Rationale(why=EVIL, refs=(EVIL,))
     return made(
         e.MessageAdded(id=0, role="system", content=EVIL),
         e.LlmRequested(request=0, model=EVIL, messages=((0, 5_000_000_000),), purpose=EVIL),
-        e.LlmResponded(request=0, text=EVIL, thinking=EVIL, model=EVIL),
+        e.LlmResponded(request=0, text=EVIL, thinking=EVIL, model=EVIL, latency_ms=1e308),
         e.Thought(request=0, text=EVIL, name=EVIL),
         e.ToolCallStarted(call_id=EVIL, tool=EVIL, position=0, args={EVIL: EVIL}, args_hash="", rationale=why),
         (inside, e.AgentStarted(agent=agent, task=EVIL, parent="root", call_id=EVIL)),

@@ -72,7 +72,7 @@ def test_text_stays_text():
     assert said == EVIL.replace("\x1b", "\\x1b").replace("\u202e", "\\u202e").replace("\x00", "\\x00")
 
 
-@pytest.mark.parametrize("page", [render_report(made()), render_pair(made(), made())])
+@pytest.mark.parametrize("page", [render_report(made()), render_pair(made(), hostile_recording())])
 def test_the_policy_allows_these_scripts_and_nothing_else(page: str):
     """The page's policy names its script and its style by their hashes, and allows no address at all."""
     shown = Page(page)
