@@ -19,7 +19,7 @@ from playhead.trace import events as e
 from tests.cli.command_line import playhead
 from tests.importing.collecting import JSON, recorded, take
 from tests.importing.traces import Trace, calling
-from tests.instrument.chatting import Chat
+from tests.instrument.chatting import Chat, says
 from tests.kernel.runs import make_agent
 from tests.spans.collector import Collector
 from tests.streams import InPieces
@@ -185,15 +185,24 @@ def test_the_pieces_of_an_answer_to_a_wrapped_client(tmp_path: Path, length: int
 
     assert program() == f"With {GITHUB}, or the password is {PASSWORD}"
     (path,) = tmp_path.glob("*.jsonl")
-    (answer,) = [each for each in events_of(path) if isinstance(each, e.LlmResponded)]
-    assert answer.wire is not None
-    chunks = [json.loads(line.removeprefix("data: ")) for line in str(answer.wire.body).split("\n\n") if line]
+    (body,) = [each.wire.body for each in events_of(path) if isinstance(each, e.LlmResponded) and each.wire]
+    chunks = [json.loads(line[6:])["choices"][0] for line in str(body).split("\n\n") if line]
     for index in (0, 1):
-        said = "".join(
-            each["choices"][0]["delta"]["content"] for each in chunks if each["choices"][0]["index"] == index
-        )
+        said = "".join(each["delta"]["content"] for each in chunks if each["index"] == index)
         assert (left_in(said), said.startswith("With [redacted:github-token:")) == ([], True)
     assert load_recording(path).reproduce_sync(program=program).identical
+
+
+def test_the_tokens_beside_an_answer_that_is_one_document(tmp_path: Path) -> None:
+    """A credential that an answer says again token by token is in no token, nor in all together."""
+    tokens = [{"token": GITHUB[start : start + 7], "logprob": 0} for start in range(0, len(GITHUB), 7)]
+    choice = {"index": 0, "message": says(GITHUB), "logprobs": {"content": tokens}}
+    chat = Chat(lambda _: httpx2.Response(200, json={"model": "m", "choices": [choice]}))
+    as_run(trace=tmp_path, name="tokens")(lambda: str(chat.create([])))()
+    (path,) = tmp_path.glob("*.jsonl")
+    (body,) = [each.wire.body for each in events_of(path) if isinstance(each, e.LlmResponded) and each.wire]
+    kept = "".join(each["token"] for each in json.loads(str(body))["choices"][0]["logprobs"]["content"])
+    assert (left_in(kept), left_in(path.read_text())) == ([], [])
 
 
 class TestOutwards:

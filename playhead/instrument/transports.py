@@ -244,7 +244,7 @@ def _asked(request: Any, body: bytes) -> Asked:  # noqa: ANN401
         url,
         _kept(headers),
         body,
-        attempt=count(parsed(headers.get("x-stainless-retry-count", "0"))),
+        attempt=count(parsed(retry)) if (retry := headers.get("x-stainless-retry-count", "0")) != "0" else 0,
         secrets={name: value.rpartition(" ")[2] for name, value in given if name.lower() in _CREDENTIALS},
     )
 

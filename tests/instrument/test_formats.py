@@ -213,13 +213,14 @@ MODELS = {
 
 @pytest.mark.parametrize("name", REQUESTS)
 def test_a_request_says_model_messages_tools_and_parameters(name: str) -> None:
-    """Each format's own words become the trace's: roles, calls with their ids, results, images, tools with their schema."""
+    """Each format's own words become the trace's: roles, calls with their ids, results, images, tools, the provider's own too."""
     body, messages, parameters = REQUESTS[name]
     asked = wire(name, body)
     assert asked.model == MODELS[name]
     assert plain(asked.messages) == messages
     assert [(each.name, each.description, each.parameters) for each in asked.tools] == [("lookup", "Look up.", SCHEMA)]
     assert asked.parameters == parameters
+    assert [each.name for each in wire("openai-chat", {"tools": [{"type": "web_search"}]}).tools] == ["web_search"]
 
 
 CALL = ToolCall(id="c1", name="lookup", arguments=ARGUMENTS)
@@ -631,16 +632,6 @@ def test_a_cut_stream_of_any_length_is_read() -> None:
     for name in URLS:
         content_type, parts = streamed(name)
         data = b"".join(parts)
-        asked = wire(name, {})
-        whole = [
-            read_answer(asked, 200, {"content-type": content_type}, data[:end]).is_whole for end in range(len(data))
-        ]
-        assert whole == sorted(whole)
-        assert read_answer(asked, 200, {"content-type": content_type}, data).is_whole
-
-
-def test_what_the_sdk_asks_for_is_what_the_trace_says() -> None:
-    """Lone surrogates are replaced, and a tool of the provider is named by its type."""
-    asked = wire("openai-chat", {"messages": [{"content": "x"}], "tools": [{"type": "web_search"}]})
-    assert [each.name for each in asked.tools] == ["web_search"]
-    assert [each.role for each in asked.messages] == ["user"]
+        asked, headers = wire(name, {}), {"content-type": content_type}
+        whole = [read_answer(asked, 200, headers, data[:end]).is_whole for end in range(len(data) + 1)]
+        assert (whole, whole[-1]) == (sorted(whole), True)
