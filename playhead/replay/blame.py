@@ -8,12 +8,12 @@ is replayed so many times. It flips the outcome if its share of successes is nea
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise, zip_longest
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, Unpack
 
 from playhead.errors import UsageError
 from playhead.instrument.programs import STRATEGY
@@ -21,18 +21,15 @@ from playhead.kernel.prompts import default_prompt
 from playhead.replay.corpus import Job, Threads, run_jobs
 from playhead.replay.overrides import Overrides, changed_prompt
 from playhead.replay.recording import Again, load_recording, split
-from playhead.replay.success import success_of
+from playhead.replay.success import SuccessLike, success_of
 from playhead.replay.verdict import LEVEL, scipy_stats
 from playhead.replay.wire_changes import first_prompt
 from playhead.trace.values import as_text, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
-    from typing import Unpack
 
     from playhead.diagnose.recording import Recording
-    from playhead.replay.success import SuccessLike
 
 FEWEST: Final = 4
 """Repeats below which no difference of a model that varies is beyond chance."""

@@ -20,7 +20,7 @@ from playhead.kernel.meta_tools import MetaTool, make_meta_tools
 from playhead.trace.events import ApprovalDecided, ErrorInfo, ToolCallCompleted, ToolCallStarted
 from playhead.trace.owners import agent_path, lineage, owner_inside, parent_of, tool_of
 from playhead.trace.parameters import UNKNOWN
-from playhead.trace.values import json_hash
+from playhead.trace.values import JsonValue, json_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from playhead.diagnose.recording import OwnerRecording, RecordedCall, Recording
     from playhead.kernel.session import Tool
     from playhead.trace.types import ToolSpec
-    from playhead.trace.values import JsonValue
 
 WORDS: Final = frozenset({"title", "description", "examples", "deprecated"})
 """Keys of a schema that say nothing about what a body gets."""

@@ -12,7 +12,7 @@ from playhead.errors import UnknownModelError, UsageError
 from playhead.kernel.checks import checked_parameters
 from playhead.kernel.models import resolve_model
 from playhead.kernel.models.adapter import provider_of
-from playhead.kernel.models.base import Checked
+from playhead.kernel.models.base import Checked, Model
 from playhead.kernel.prompts import default_prompt
 from playhead.replay.loading import require_known
 from playhead.replay.overrides import AgentOverrides, Overrides, changed_prompt, with_strategy
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from playhead.agent.agent import Agent
     from playhead.diagnose.recording import Recording
-    from playhead.kernel.models.base import Model
     from playhead.trace.header import AgentHeader
     from playhead.trace.redaction import Redactor
     from playhead.trace.types import ToolSpec

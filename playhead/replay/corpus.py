@@ -14,12 +14,12 @@ import fcntl
 import json
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Unpack
 
 from pydantic import TypeAdapter
 
@@ -31,8 +31,8 @@ from playhead.kernel.lifecycle.threads import workers
 from playhead.kernel.sources import source_info
 from playhead.replay.overrides import Overrides
 from playhead.replay.recording import Again, load_recording, split
-from playhead.replay.success import Judge, passes, success_of
-from playhead.replay.verdict import GROUNDED, CorpusVerdict, Measures, judge, require_margin
+from playhead.replay.success import Check, Judge, SuccessLike, passes, success_of
+from playhead.replay.verdict import GROUNDED, Arm, CorpusVerdict, Key, Measures, judge, require_margin
 from playhead.settings import load_settings
 from playhead.trace.blobs import run_id_of
 from playhead.trace.control import locked
@@ -44,14 +44,10 @@ from playhead.trace.store import REPLAYS, TraceStore
 from playhead.trace.values import json_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
-    from typing import Unpack
 
     from playhead.diagnose.recording import Recording
     from playhead.replay.engine import ReplayResult
-    from playhead.replay.success import Check, SuccessLike
-    from playhead.replay.verdict import Arm, Key
 
 BROKEN: Final = ("llm_error", "error", "trace_error", "cancelled")
 """Endings of a replay that say nothing of the change: such a replay runs again when the corpus goes on."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict, Unpack, cast
 
 from playhead.errors import PlayheadError, UsageError
 from playhead.kernel.checks import at_least
@@ -16,18 +16,15 @@ from playhead.replay.cast import check_models
 from playhead.replay.loading import first_of_turn, require_known, require_sound
 from playhead.replay.overrides import Overrides
 from playhead.replay.redacted import Rebinding, require_parameters, require_whole
-from playhead.trace.events import LlmRequested
-from playhead.trace.values import canonical_json
+from playhead.trace.events import LlmRequested, LlmResponded
+from playhead.trace.values import JsonValue, canonical_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Unpack
 
     from playhead.diagnose.recording import Recording
     from playhead.kernel.models.base import Model
-    from playhead.trace.events import LlmResponded
     from playhead.trace.types import Completion, Request, ToolCall
-    from playhead.trace.values import JsonValue
 
 
 RECORDED: Final = "recorded"

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from playhead.diagnose.divergence import ENDINGS, call_of
+from playhead.diagnose.divergence import ENDINGS, Comparison, Parting, call_of
 from playhead.errors import RecordingEndedError
 from playhead.trace.events import KillswitchFired, LlmFailed, ToolCallCompleted
 
 if TYPE_CHECKING:
-    from playhead.diagnose.divergence import Comparison, Parting
     from playhead.trace.line import Record
     from playhead.trace.values import JsonValue
 

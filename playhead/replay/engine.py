@@ -21,21 +21,21 @@ from playhead.kernel import checks
 from playhead.kernel.agent_tool import AgentTool, check_agent_call, prices_of
 from playhead.kernel.execution import SEED
 from playhead.kernel.guards import check_guards as check_makers
-from playhead.kernel.session import RunContext, World
+from playhead.kernel.session import Guard, Hooks, RunContext, Session, Steering, Tool, ToolContext, World
 from playhead.replay.calls import facts_of, meta_tool
 from playhead.replay.cast import Below, check_models
 from playhead.replay.loading import read_reference
 from playhead.replay.overrides import AgentOverrides, Overrides, OverridesLike, changed_tools, tools_with_strategy
-from playhead.replay.plan import ReplayOptions, make_plan
+from playhead.replay.plan import Plan, ReplayOptions, make_plan
 from playhead.replay.serving import Answers
 from playhead.replay.steered import RecordedHooks, RecordedStops
 from playhead.settings import load_settings
 from playhead.trace.clock import SystemClock
-from playhead.trace.events import ReplayDiverged
+from playhead.trace.events import ErrorInfo, ReplayDiverged
 from playhead.trace.format import new_run_id
 from playhead.trace.line import Record
 from playhead.trace.owners import tool_of
-from playhead.trace.recorder import Recorder, Subscriptions
+from playhead.trace.recorder import OnRecord, Recorder, Subscriptions
 from playhead.trace.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -45,11 +45,7 @@ if TYPE_CHECKING:
     from playhead.diagnose.diff_types import RunDiff
     from playhead.kernel.models.base import Model
     from playhead.kernel.outcome import Outcome
-    from playhead.kernel.session import Guard, Hooks, Session, Steering, Tool, ToolContext
-    from playhead.replay.plan import Plan
-    from playhead.trace.events import ErrorInfo
     from playhead.trace.header import AgentHeader
-    from playhead.trace.recorder import OnRecord
     from playhead.trace.types import FallbackInfo, ToolSpec
     from playhead.trace.values import JsonValue
 

@@ -15,30 +15,27 @@ from playhead.diagnose.diff_values import same
 from playhead.errors import DivergedError, UnrecordedCallError
 from playhead.kernel.agent_tool import AgentTool, prices_of
 from playhead.kernel.guards import own_guards
-from playhead.kernel.hooks import HookReply, SwitchTo
+from playhead.kernel.hooks import HookReply, PhaseName, SwitchTo, Timing
 from playhead.kernel.prompts import system_prompt
-from playhead.kernel.session import Hooks
+from playhead.kernel.session import Guard, Hooks, Session, Tool, ToolContext
 from playhead.replay.divergence import divergences_of
 from playhead.replay.engine import ReplayTool, ReplayWorld
 from playhead.replay.frozen import FrozenTool, FrozenWorld, as_declared
 from playhead.replay.overrides import changed_tools
 from playhead.replay.reproduction import Follower
 from playhead.trace.events import ToolCallCompleted
-from playhead.trace.types import Completion, FallbackInfo, Message, Request
+from playhead.trace.types import Completion, FallbackInfo, Message, Prices, Request, ToolSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from playhead.compose.harness import Harness
-    from playhead.kernel.hooks import PhaseName, Timing
     from playhead.kernel.models.base import Model
     from playhead.kernel.outcome import Outcome
-    from playhead.kernel.session import Guard, Session, Tool, ToolContext
     from playhead.kernel.state import KernelState
     from playhead.replay.plan import Plan
     from playhead.trace.header import AgentHeader
     from playhead.trace.line import Record
-    from playhead.trace.types import Prices, ToolSpec
     from playhead.trace.values import JsonValue
 
 

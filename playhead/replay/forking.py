@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from playhead.errors import UsageError
 from playhead.replay.decisions import RECORDED
-from playhead.replay.engine import run_plan
+from playhead.replay.engine import ReplayResult, run_plan
 from playhead.replay.fork_world import Fork, ForkWorld, GivenModel
 from playhead.replay.loading import first_of_turn, read_reference
-from playhead.replay.overrides import AgentOverrides, Overrides
-from playhead.replay.plan import make_plan
+from playhead.replay.overrides import AgentOverrides, Overrides, OverridesLike
+from playhead.replay.plan import ReplayOptions, make_plan
 from playhead.replay.redacted import require_whole
 from playhead.trace.events import AgentStarted, EventBase, LlmResponded, MessageAdded
 from playhead.trace.types import Completion, ToolCall
@@ -20,9 +20,6 @@ from playhead.trace.values import scrub, to_json
 
 if TYPE_CHECKING:
     from playhead.diagnose.recording import Recording
-    from playhead.replay.engine import ReplayResult
-    from playhead.replay.overrides import OverridesLike
-    from playhead.replay.plan import ReplayOptions
 
 Answer: TypeAlias = "str | Mapping[str, Any]"
 """What the model answers instead: text, or `{"text": …, "calls": [{"tool": …, "arguments": …}]}`."""

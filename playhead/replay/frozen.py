@@ -12,23 +12,20 @@ from playhead.compose.rebuilding import joined, rebuilt
 from playhead.errors import ModelError, NotReplayableError, PlayheadError, RecordingEndedError, UnrecordedCallError
 from playhead.kernel.agent_tool import AgentTool, check_agent_call
 from playhead.kernel.outcome import Outcome
-from playhead.kernel.session import World
+from playhead.kernel.session import Guard, Hooks, Session, Tool, ToolContext, World
 from playhead.replay.calls import facts_of, meta_tool
 from playhead.replay.matching import describe_miss
 from playhead.replay.steered import Races, RecordedHooks, recorded_guards
-from playhead.trace.events import ApprovalRequested, ErrorInfo, KillswitchFired, LlmFailed, LlmResponded
+from playhead.trace.events import ApprovalRequested, ErrorInfo, EventBase, KillswitchFired, LlmFailed, LlmResponded
 from playhead.trace.owners import is_within
-from playhead.trace.types import Completion
+from playhead.trace.types import Completion, FallbackInfo, Prices, Request, ToolSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from playhead.diagnose.recording import OwnerRecording, RecordedCall, Recording
     from playhead.kernel.models.base import Model
-    from playhead.kernel.session import Guard, Hooks, Session, Tool, ToolContext
-    from playhead.trace.events import EventBase
     from playhead.trace.header import AgentHeader, SourceInfo
-    from playhead.trace.types import FallbackInfo, Prices, Request, ToolSpec
     from playhead.trace.values import JsonValue
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from playhead.compose.contexts import HOOK
-from playhead.diagnose.recording import read_recording
+from playhead.diagnose.recording import Recording, read_recording
 from playhead.errors import NotReplayableError, UsageError, nearest
 from playhead.settings import load_settings
 from playhead.trace.store import TraceStore
@@ -14,7 +14,6 @@ from playhead.trace.store import TraceStore
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from playhead.diagnose.recording import Recording
     from playhead.trace.events import EventBase
     from playhead.trace.line import Record
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from pydantic_core import from_json as parsed
 
@@ -14,13 +14,8 @@ from playhead.kernel.models import resolve_model
 from playhead.kernel.models.base import Model
 from playhead.kernel.outcome import Outcome
 from playhead.replay.loading import require_known
-from playhead.trace.types import Message, Request
+from playhead.trace.types import Message, Request, ToolSpec
 from playhead.trace.values import JsonValue, canonical_json, to_json
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from playhead.trace.types import ToolSpec
 
 POLICIES: Final = ("strict", "lenient", "live")
 _SIMULATE: Final = """You stand in for a tool. Reply with the result that it would return for the call, as JSON or as plain text, \

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
 
@@ -19,7 +19,7 @@ from pydantic import (
 )
 from typing_extensions import TypedDict, Unpack
 
-from playhead.compose.harness import Harness
+from playhead.compose.harness import Block, Harness
 from playhead.errors import UsageError, first_problem
 from playhead.kernel import checks
 from playhead.kernel.checks import checked_parameters
@@ -28,15 +28,11 @@ from playhead.kernel.models.base import Model
 from playhead.kernel.strategies.base import Strategy, make_strategy, strategy_if_known, tools_of
 from playhead.replay.loading import require_known
 from playhead.trace.parameters import recorded
-from playhead.trace.types import Content
+from playhead.trace.types import Content, ToolSpec
 from playhead.trace.values import JsonValue, canonical_json, from_json, scrub, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from playhead.compose.harness import Block
     from playhead.trace.header import AgentHeader
-    from playhead.trace.types import ToolSpec
 
 Text: TypeAlias = Annotated[str, AfterValidator(scrub)]
 

@@ -23,14 +23,13 @@ from playhead.trace import events as e
 from playhead.trace.format import ANSWERED
 from playhead.trace.line import Record
 from playhead.trace.owners import is_within, lineage, parent_of
-from playhead.trace.values import scrub, to_json
+from playhead.trace.values import JsonValue, scrub, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from playhead.diagnose.recording import OwnerRecording, RecordedCall, Recording
     from playhead.trace.types import ToolSpec
-    from playhead.trace.values import JsonValue
 
 FROM_OUTSIDE: Final = frozenset({"cancelled", "kill", "kill_file", "timeout_after", "watchdog"})
 """Endings at an arbitrary moment, from which the run can continue."""

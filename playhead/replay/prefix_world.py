@@ -21,19 +21,19 @@ from playhead.diagnose.parts import short
 from playhead.errors import DivergedError, TraceWriteError
 from playhead.kernel.guards import fire, own_guards
 from playhead.kernel.lifecycle.threads import running_loop
-from playhead.kernel.session import Guard, Hooks, World
+from playhead.kernel.session import Guard, Hooks, Session, Tool, ToolContext, World
 from playhead.replay.calls import facts_of, meta_tool
-from playhead.replay.divergence import divergence_of, divergences_of
+from playhead.replay.divergence import Divergence, divergence_of, divergences_of
 from playhead.replay.frozen import FrozenModel, FrozenTool, FrozenWorld
-from playhead.replay.prefix import TOLD
+from playhead.replay.prefix import TOLD, Prefix
 from playhead.replay.reproduction import Follower
 from playhead.replay.serving import KEPT
 from playhead.replay.steered import Payload, RecordedHooks
 from playhead.trace import events as e
-from playhead.trace.header import AgentHeader
+from playhead.trace.header import AgentHeader, HookInfo
 from playhead.trace.owners import parent_of
 from playhead.trace.parameters import without_fingerprints
-from playhead.trace.values import content_hash
+from playhead.trace.values import JsonValue, content_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -42,15 +42,10 @@ if TYPE_CHECKING:
     from playhead.kernel.hooks import HookReply, PhaseName, Timing, Unmet
     from playhead.kernel.models.base import Model
     from playhead.kernel.outcome import Outcome
-    from playhead.kernel.session import Session, Tool, ToolContext
     from playhead.kernel.state import KernelState, PlannedCall
-    from playhead.replay.divergence import Divergence
-    from playhead.replay.prefix import Prefix
     from playhead.replay.redacted import Rebinding
-    from playhead.trace.header import HookInfo
     from playhead.trace.line import Record
     from playhead.trace.types import Completion, FallbackInfo, Request, ToolSpec
-    from playhead.trace.values import JsonValue
 
 
 LIMITS: Final = frozenset({

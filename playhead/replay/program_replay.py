@@ -13,22 +13,22 @@ from playhead.diagnose.recording import Recording
 from playhead.diagnose.unmade import unmade_calls
 from playhead.errors import ReplayError, UnrecordedCallError, UsageError
 from playhead.instrument.calls import AgentBody
-from playhead.instrument.programs import STRATEGY
+from playhead.instrument.programs import STRATEGY, Recorded
 from playhead.instrument.sealed import no_sockets
-from playhead.instrument.worlds import ProgramAgain
+from playhead.instrument.worlds import Act, Body, ProgramAgain
 from playhead.kernel.agent_tool import AgentTool
 from playhead.kernel.execution import SEED
 from playhead.replay.calls import facts_of, meta_tool, read_past
 from playhead.replay.engine import ReplayResult, ReplayTool, notes_on_results, open_replay
 from playhead.replay.loading import require_known, require_sound
 from playhead.replay.missing import checked_policies
-from playhead.replay.overrides import AgentOverrides, Overrides, changed_prompt
+from playhead.replay.overrides import AgentOverrides, Overrides, OverridesLike, changed_prompt
 from playhead.replay.programs import arguments_of, changed_programs, checked_program, perform
 from playhead.replay.restoring import returned
 from playhead.replay.serving import Answers
 from playhead.replay.strands import strands_of
 from playhead.replay.wire_changes import changed, first_prompt, system_of
-from playhead.trace.events import AgentStarted, LlmFailed, LlmRequested, RunCompleted
+from playhead.trace.events import AgentStarted, ErrorInfo, LlmFailed, LlmRequested, RunCompleted
 from playhead.trace.owners import is_within, tool_of
 from playhead.trace.values import JsonValue, from_json, to_json
 
@@ -36,12 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from playhead.importing.wire import WireRequest
-    from playhead.instrument.programs import Recorded
-    from playhead.instrument.worlds import Act, Body
     from playhead.kernel.outcome import Outcome
     from playhead.kernel.session import Tool, ToolContext
-    from playhead.replay.overrides import OverridesLike
-    from playhead.trace.events import ErrorInfo
     from playhead.trace.line import Record
 
 OPTIONS: Final = frozenset({"program", "args", "sealed", "on_missing", "trace", "min_grounded", "on_record", "group"})

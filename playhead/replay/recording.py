@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from playhead.diagnose import recording as diagnose
 from playhead.kernel.lifecycle.threads import run_blocking
-from playhead.replay.decisions import decide
-from playhead.replay.engine import replay
-from playhead.replay.forking import fork
+from playhead.replay.decisions import DecideOptions, Decision, decide
+from playhead.replay.engine import ReplayResult, replay
+from playhead.replay.forking import Answer, fork
 from playhead.replay.loading import read_reference, require_known
 from playhead.replay.overrides import Changes
 from playhead.replay.plan import ReplayOptions
@@ -20,14 +20,10 @@ from playhead.replay.resume_run import ResumeOptions, resume, resume_sync
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
-    from typing import Unpack
 
     from playhead.agent.agent import Agent
     from playhead.agent.result import RunResult
     from playhead.kernel.models.base import Model
-    from playhead.replay.decisions import DecideOptions, Decision
-    from playhead.replay.engine import ReplayResult
-    from playhead.replay.forking import Answer
 
 
 class ReproduceOptions(TypedDict, total=False):

@@ -13,13 +13,12 @@ from playhead.errors import NotReplayableError, UsageError
 from playhead.replay.loading import require_known
 from playhead.trace.events import EmissionChanged, FactRecorded, LlmResponded, ToolCallCompleted
 from playhead.trace.parameters import unrecorded
-from playhead.trace.redaction import FAILED, MIN_SECRET
+from playhead.trace.redaction import FAILED, MIN_SECRET, Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from playhead.diagnose.recording import Recording
-    from playhead.trace.redaction import Redactor
     from playhead.trace.values import JsonValue
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)

@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Final, Literal
 from playhead.agent.running import record_run
 from playhead.diagnose.divergence import Comparison
 from playhead.errors import PlayheadError
-from playhead.kernel.session import RunContext
+from playhead.kernel.session import RunContext, Tool
 from playhead.kernel.strategies.base import strategy_of
 from playhead.replay.divergence import Divergence, divergences_of, is_ending
 from playhead.replay.frozen import FrozenWorld, as_declared
 from playhead.replay.loading import read_reference, require_no_program, require_own, require_sound
 from playhead.replay.prefix import without_end
 from playhead.replay.redacted import markers_in
-from playhead.replay.steered import RecordedStops
+from playhead.replay.steered import Races, RecordedStops
 from playhead.trace.clock import SystemClock
 from playhead.trace.format import new_run_id
 from playhead.trace.owners import is_within, tool_of
 from playhead.trace.parameters import comparable
-from playhead.trace.recorder import Recorder, Subscriptions
+from playhead.trace.recorder import OnRecord, Recorder, Subscriptions
 from playhead.trace.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -35,11 +35,8 @@ if TYPE_CHECKING:
 
     from playhead.agent.agent import Agent
     from playhead.diagnose.recording import Recording, RecordingStatus
-    from playhead.kernel.session import Tool
-    from playhead.replay.steered import Races
     from playhead.trace.header import SourceInfo, SourceKind
     from playhead.trace.line import Record
-    from playhead.trace.recorder import OnRecord
     from playhead.trace.types import Content
 
 

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter
 
 from playhead.errors import ToolCallError
-from playhead.trace.values import from_json
+from playhead.trace.values import JsonValue, from_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from playhead.instrument.worlds import Body
     from playhead.trace.events import ErrorInfo, ToolCallCompleted
-    from playhead.trace.values import JsonValue
 
 
 def returned(body: Body, completed: ToolCallCompleted) -> Any:  # noqa: ANN401 - the function's own

@@ -13,8 +13,8 @@ import logging
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from playhead.agent.agent import carry_on
-from playhead.agent.options import DEFAULT, Default
+from playhead.agent.agent import Agent, carry_on
+from playhead.agent.options import DEFAULT, Default, TraceTo
 from playhead.agent.running import Beginning, redactor_of
 from playhead.diagnose.recording import Recording, read_recording
 from playhead.errors import PlayheadError, UsageError
@@ -24,7 +24,7 @@ from playhead.kernel.lifecycle.threads import Waiting, run_blocking
 from playhead.kernel.strategies.base import strategy_of
 from playhead.replay.frozen import FrozenWorld
 from playhead.replay.loading import read_reference, require_known, require_no_program, require_own, require_sound
-from playhead.replay.prefix import Prefix, caught_up, prefix_of, resolve
+from playhead.replay.prefix import NotHappened, Prefix, caught_up, prefix_of, resolve
 from playhead.replay.prefix_world import PrefixFollower, PrefixWorld
 from playhead.replay.redacted import ANSWERS, Rebinding, markers_in, require_whole
 from playhead.replay.reproduction import run_frozen
@@ -39,11 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from playhead.agent.agent import Agent
-    from playhead.agent.options import TraceTo
     from playhead.agent.result import RunResult
     from playhead.replay.overrides import ResultOverride
-    from playhead.replay.prefix import NotHappened
     from playhead.trace.recorder import OnRecord
     from playhead.trace.types import Content
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from playhead.errors import AmbiguousResultError, ReplayError, StaleResultError, UnrecordedCallError
 from playhead.kernel.models.base import Model
 from playhead.kernel.outcome import Outcome
-from playhead.replay.calls import NOTHING, Call, State, touched, union
+from playhead.replay.calls import NOTHING, Call, Past, State, touched, union
 from playhead.replay.matching import Match, Matcher, Place, Places, describe_miss, name_call
-from playhead.replay.missing import MissedCall, policy_of, simulated, simulated_by
-from playhead.replay.overrides import ToolFault
+from playhead.replay.missing import MissedCall, Policies, policy_of, simulated, simulated_by
+from playhead.replay.overrides import ResultOverride, ToolFault
 from playhead.trace.events import ErrorInfo, ReplayDiverged, ReplayServed, ToolCallCompleted, ToolCallStarted
 from playhead.trace.owners import agent_path
 from playhead.trace.values import JsonValue, content_hash, from_json, to_json
@@ -25,9 +25,6 @@ from playhead.trace.values import JsonValue, content_hash, from_json, to_json
 if TYPE_CHECKING:
     from playhead.diagnose.recording import Recording
     from playhead.kernel.session import Tool, ToolContext
-    from playhead.replay.calls import Past
-    from playhead.replay.missing import Policies
-    from playhead.replay.overrides import ResultOverride
     from playhead.trace.events.tools import Rung
     from playhead.trace.line import Record
     from playhead.trace.types import ToolSpec

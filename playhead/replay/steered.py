@@ -18,10 +18,10 @@ from playhead.kernel import hooks as h
 from playhead.kernel.chokepoints import chokepoint
 from playhead.kernel.execution import SEED
 from playhead.kernel.guards import termination_of
-from playhead.kernel.hooks import Refuse, Stop, Terminate
+from playhead.kernel.hooks import PhaseAnswer, PhaseName, Refuse, Stop, Terminate, Timing
 from playhead.kernel.lifecycle.steering import STOP
 from playhead.kernel.phases import apply_changes, is_taken_up
-from playhead.kernel.session import Guard, Hooks, Steering
+from playhead.kernel.session import Guard, Hooks, Session, Steering
 from playhead.kernel.strategies.base import strategy_class
 from playhead.replay.calls import entering, facts_of, inside_bodies, scope_of
 from playhead.trace import events as e
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from playhead.diagnose.recording import OwnerRecording, Recording
-    from playhead.kernel.hooks import PhaseAnswer, PhaseName, Timing
-    from playhead.kernel.session import Session
     from playhead.kernel.state import KernelState, PlannedCall
     from playhead.trace.types import Request, ToolSpec
 

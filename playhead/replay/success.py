@@ -16,7 +16,7 @@ from playhead.errors import RunError, UsageError, nearest
 from playhead.kernel.schemas import BoundedSchema, UnusableSchemaError
 from playhead.trace.events import AgentStarted, RunStarted
 from playhead.trace.format import ANSWERED, new_run_id
-from playhead.trace.values import as_text
+from playhead.trace.values import JsonValue, as_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from playhead.diagnose.recording import Recording
     from playhead.kernel.models.base import Model
-    from playhead.trace.values import JsonValue
 
 Check: TypeAlias = "Callable[[JsonValue, Recording], bool]"
 """Asked of an answer, with the recorded run: whether the run that gave the answer succeeded."""

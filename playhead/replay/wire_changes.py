@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from playhead.compose.killswitches.output_cap import NAMES
 from playhead.errors import UsageError
-from playhead.importing.bodies import object_of, objects, placed
+from playhead.importing.bodies import Json, Place, object_of, objects, placed
 from playhead.instrument.formats import with_body
 from playhead.trace.types import text_of
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from playhead.diagnose.recording import OwnerRecording
-    from playhead.importing.bodies import Json, Place
     from playhead.importing.wire import WireRequest
     from playhead.trace.values import JsonValue
 
