@@ -121,21 +121,15 @@ async def test_another_answer_of_the_model_at_the_turn(tmp_path: Path) -> None:
     assert verdicts == ["same", "inconclusive"]  # what a caller cannot give, ids and usage, is as recorded
 
 
-async def test_the_recorded_model_answers_nothing_that_it_was_not_asked(tmp_path: Path) -> None:
-    """Where a change makes a request differ, the fork stops and says so; the verdict is inconclusive."""
+@pytest.mark.parametrize("model", ["recorded", ScriptedModel(SCRIPT[1:])])
+async def test_overrides_of_results_do_not_reach_back(model: Any, tmp_path: Path) -> None:
+    """Calls before the turn have their recorded results. The recorded model answers nothing that it was not asked: the fork stops."""
     recording = await recorded(tmp_path)
-    result = await recording.fork(1, model="recorded", tool_results={"lookup": "new"}, trace=None)
-    assert result.verdict == "inconclusive"
-    assert "root asks the model what it was not asked in the recording" in str(result.stopped)
-    assert [each.started.args for each in result.recording.root.calls.values()] == [{"key": "a"}, {"key": "b"}]
-
-
-async def test_overrides_of_results_do_not_reach_back(tmp_path: Path) -> None:
-    """A result override answers the calls of the turn and later ones; those before it have their recorded results."""
-    recording = await recorded(tmp_path)
-    result = await recording.fork(1, model=ScriptedModel(SCRIPT[1:]), tool_results={"lookup": "new"}, trace=None)
+    result = await recording.fork(1, model=model, tool_results={"lookup": "new"}, trace=None)
     done = [each.completed for each in result.recording.root.calls.values()]
     assert [(each.result, each.rung) for each in done if each] == [("value of a", "exact"), ("new", "override")]
+    is_stopped = "root asks the model what it was not asked in the recording" in str(result.stopped)
+    assert (result.verdict == "inconclusive", is_stopped) == (model == "recorded",) * 2
 
 
 async def test_code_that_does_something_else_before_the_turn_stops_the_fork(tmp_path: Path) -> None:

@@ -9,11 +9,10 @@ import pytest
 
 from playhead import Agent, Context, Execution, LiteLLM, PlayheadError, load_recording
 from playhead.errors import NotReplayableError, UsageError
-from playhead.replay import Overrides, replay, reproduce
+from playhead.replay import replay, reproduce
 from playhead.testing import ScriptedModel, call, error, text
 from playhead.trace.events import ReplayServed
 from playhead.trace.types import Completion, Request
-from tests.again import replay_sync
 from tests.kernel.runs import make_agent
 from tests.own_strategies import register
 from tests.replay.small_runs import SCRIPT, lookup, recorded
@@ -26,9 +25,10 @@ if TYPE_CHECKING:
 
 
 async def test_a_replay_that_changes_nothing_is_the_same_run(tmp_path: Path) -> None:
-    """Every call is served at its own place, the result is `same`, and the trace says whose replay it is."""
-    recording = await recorded(tmp_path)
-    result = await replay(recording, {"model": ScriptedModel(SCRIPT)}, trace=tmp_path)
+    """Every call is served at its own place, the result is `same`, and the trace, which can be heard, says whose replay it is."""
+    recording, heard = await recorded(tmp_path), list[Any]()
+    result = await replay(recording, {"model": ScriptedModel(SCRIPT)}, trace=tmp_path, on_record=heard.append)
+    assert tuple(heard) == result.recording.records
     assert (result.verdict, result.grounded, dict(result.rungs)) == ("same", 1.0, {"exact": 2})
     assert (result.stopped, result.notes, result.run.output) == (None, (), "done")
     assert result.diff.identical
@@ -91,22 +91,6 @@ async def test_every_place_where_a_recording_can_be_cut(tmp_path: Path) -> None:
         result = await replay(path, {"model": ScriptedModel(script)}, trace=None)
         assert result.verdict == "inconclusive"
         assert (result.stopped is None) == (result.run.output == "done"), result.stopped
-
-
-def test_the_blocking_form(tmp_path: Path) -> None:
-    """`replay_sync` takes what `replay` takes, and a reference in place of a recording."""
-    agent = make_agent(tmp_path, SCRIPT, lookup)
-    path = agent.run_sync("Do it.").trace_path
-    assert path is not None
-    heard: list[str] = []
-    result = replay_sync(
-        path,
-        Overrides(model=ScriptedModel(SCRIPT)),
-        trace=tmp_path,
-        on_record=lambda record: heard.append(record.kind),
-    )
-    assert result.verdict == "same"
-    assert heard == [record.kind for record in result.recording.records]
 
 
 async def test_facts_answer_as_they_did(tmp_path: Path) -> None:

@@ -88,9 +88,6 @@ async def test_a_key_that_does_not_identify_the_answer_is_no_reason_to_choose(tm
     assert "its key (city)" in outcome.stopped
 
 
-# --- what there is no recording of ------------------------------------------------------------------------------------
-
-
 # --- what there is no recording of ----------------------------------------------------------------------------------
 
 
@@ -195,22 +192,24 @@ async def test_approvals_answer_as_they_did(tmp_path: Path) -> None:
     assert (await reproduce(result.recording)).identical
 
 
-@pytest.mark.parametrize("policy", ["strict", "lenient", lambda _: "paid, or so"])
-async def test_nobody_is_asked_for_a_call_that_was_not_recorded(policy: Any, tmp_path: Path) -> None:
-    """The replay says so itself, and the replay's recording reproduces."""
+@pytest.mark.parametrize(
+    ("policy", "given", "rungs"),
+    [
+        ("strict", {}, {}),
+        ("lenient", {}, {"synthetic-error": 1}),
+        (lambda _: "paid, or so", {}, {"simulated": 1}),
+        ("strict", {"tool_results": {"pay": "paid"}}, {"override": 1}),
+    ],
+)
+async def test_nobody_is_asked_for_a_call_that_does_not_run(
+    policy: Any, given: Any, rungs: Any, tmp_path: Path
+) -> None:
+    """For one that was not recorded, or is overridden, the replay approves by itself; the replay's recording reproduces."""
     recording = (await record(tmp_path, [call("pay", amount=5), text("done")], pay, approver=sensible)).recording
-    model = ScriptedModel([call("pay", amount=7), text("done")])
-    result = await replay(recording, {"model": model}, on_missing=policy, trace=tmp_path)
+    model = ScriptedModel([call("pay", amount=70), text("done")])
+    result = await replay(recording, {"model": model, **given}, on_missing=policy, trace=tmp_path)
+    assert dict(result.rungs) == rungs
     asked_for = [record.event for record in result.recording.records if record.kind == "approval-decided"]
-    assert [each.by for each in asked_for if isinstance(each, ApprovalDecided)] == ["replay"] * (policy != "strict")
+    assert [each.by for each in asked_for if isinstance(each, ApprovalDecided)] == ["replay"] * len(rungs)
     again = await reproduce(result.recording)
-    assert (again.identical, again.cut_short) == (True, policy == "strict"), again.divergences
-
-
-async def test_an_overridden_call_needs_no_approval(tmp_path: Path) -> None:
-    """Nothing runs, so nobody has to say yes."""
-    recording = (await record(tmp_path, [call("pay", amount=5), text("done")], pay, approver=sensible)).recording
-    model = ScriptedModel([call("pay", amount=50), text("done")])
-    result = await replay(recording, {"model": model, "tool_results": {"pay": "paid"}}, trace=tmp_path)
-    assert root_rungs(result) == [("pay", "override", "paid")]
-    assert (await reproduce(result.recording)).identical
+    assert (again.identical, again.cut_short) == (True, rungs == {}), again.divergences

@@ -45,20 +45,12 @@ async def test_the_system_prompt(change: Any, prompt: str, tmp_path: Path) -> No
     assert result.verdict == "same"
 
 
-async def test_the_default_prompt_can_be_changed_too(tmp_path: Path) -> None:
-    """A run without a prompt of its user's has Playhead's; a patch is put to that."""
-    recording = await recorded(tmp_path)
-    result = await replay(
-        recording, {"system_prompt": {"append": " Hurry."}, "model": ScriptedModel(SCRIPT)}, trace=None
-    )
-    assert system_prompt_of(result) == f"{recording.root.message(0).content} Hurry."
-
-
 async def test_task_parameters_and_turns(tmp_path: Path) -> None:
-    """Each reaches the model's requests and the header; None takes a parameter out."""
+    """Each reaches the model's requests and the header; None takes a parameter out, and Playhead's own prompt can be patched."""
     recording = await recorded(tmp_path, parameters={"temperature": 1, "seed": 7, "top_p": 0.5})
     model = ScriptedModel(SCRIPT)
     overrides = {
+        "system_prompt": {"append": " Hurry."},
         "task": "Something else.",
         "temperature": 0.2,
         "parameters": {"seed": None, "top_p": 0.9, "stop": ["x"]},
@@ -67,6 +59,7 @@ async def test_task_parameters_and_turns(tmp_path: Path) -> None:
     }
     result = await replay(recording, overrides, trace=None)
     header = result.recording.header
+    assert system_prompt_of(result) == f"{recording.root.message(0).content} Hurry."
     assert header.task == "Something else."
     assert header.agent.parameters == {"temperature": 0.2, "top_p": 0.9, "stop": ["x"]}
     assert model.requests[0].parameters == header.agent.parameters
@@ -188,6 +181,7 @@ async def test_an_agents_answer_can_be_overridden(tmp_path: Path) -> None:
         ({"system_prompt": 5}, "^system_prompt"),
         ({"system_prompt": {"appendix": "x"}}, "^system_prompt.appendix"),
         ({"system_prompt": {"replace": "x"}}, "^system_prompt.replace"),
+        ({"system_prompt": {"replace": ["Odl", "New"]}}, "the prompt does not hold the text to replace, 'Odl'"),
         ({"task": 5}, "a task is text"),
         ({"model": 5}, "^model"),
         ({"model": "gpt"}, "names no provider"),
@@ -229,23 +223,6 @@ async def test_what_a_replay_cannot_be_told(options: Any, message: str, tmp_path
     recording = await recorded(tmp_path)
     with pytest.raises(UsageError, match=message):
         await replay(recording, {"model": ScriptedModel(SCRIPT)}, **{"trace": None, **options})
-
-
-async def test_text_to_replace_that_is_not_there(tmp_path: Path) -> None:
-    """A patch that would do nothing is an error."""
-    recording = await recorded(tmp_path, system_prompt="Old.")
-    model = ScriptedModel(SCRIPT)
-    with pytest.raises(UsageError, match="the prompt does not hold the text to replace, 'Odl'"):
-        await replay(recording, {"system_prompt": {"replace": ["Odl", "New"]}, "model": model}, trace=None)
-
-
-async def test_a_recorded_model_that_was_an_object(tmp_path: Path) -> None:
-    """It cannot be had by its name; the message says to pass one, and code may give it."""
-    recording = await recorded(tmp_path)
-    with pytest.raises(UsageError, match="Pass model="):
-        await replay(recording, trace=None)
-    agent = make_agent(None, SCRIPT, lookup)
-    assert (await replay(recording, agent=agent, trace=None)).verdict == "same"
 
 
 # --- who answers ------------------------------------------------------------------------------------------------------

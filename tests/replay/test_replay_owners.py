@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from playhead import Agent, Context, ToolContext, tool
+from playhead import Agent, Context, ToolContext, load_recording, tool
 from playhead.replay import replay, reproduce
 from playhead.testing import ScriptedModel, Turn, call, calls, text
 from tests.kernel.runs import make_agent
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
     from playhead.diagnose.recording import Recording
     from playhead.replay import ReplayResult
-
-
-# --- owners ---------------------------------------------------------------------------------------------------------
 
 
 def researcher(delays: dict[str, float] | None = None) -> Agent:
@@ -85,8 +82,6 @@ async def record_tasks(folder: Path, *turns: Turn) -> Recording:
     agent = make_agent(folder, _Leading([*turns, text("done")]), researcher({"north": 0.02, "south": 0.01}))
     result = await agent.run("Do it.")
     assert result.trace_path is not None
-    from playhead import load_recording
-
     return load_recording(result.trace_path)
 
 
@@ -146,6 +141,3 @@ async def test_an_agent_that_was_never_recorded_is_a_miss(tmp_path: Path) -> Non
         assert (await reproduce(each.recording)).identical
     code = await replay(path, {"model": _Leading(turns)}, agent=agent, on_missing="lenient", trace=None)
     assert children(code) == [("root/researcher@0.0", "synthetic-error", "NoRecording")]
-
-
-# --- twice ----------------------------------------------------------------------------------------------------------

@@ -104,13 +104,8 @@ async def outside(folder: Path, *tools: Any, compose: Any, turns: Any = None, ca
     """Record a run that something ends from outside."""
     turns = turns or [call("look", key="a"), calls(call("look", key="b"), call("look", key="c")), call("hang")]
     agent = make_agent(folder, turns, look, hang, *tools, compose=compose)
-    if cancel:
-        with anyio.move_on_after(0.1):
-            await agent.run("Do it.", run_id="run")
-    else:
+    with anyio.move_on_after(0.1 if cancel else None):
         await agent.run("Do it.", run_id="run")
-    from playhead import load_recording
-
     return load_recording(folder / "run.jsonl")
 
 

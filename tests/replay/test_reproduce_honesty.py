@@ -177,13 +177,12 @@ def launch(key: str) -> str:
     return f"launched {key}"
 
 
-async def stopped(result: ReplayResult, why: str) -> Reproduction:
+async def stopped(result: ReplayResult, why: str) -> None:
     """Reproduce a replay that was stopped, and say that it is the same."""
     assert result.run.terminated_by == "replay_stopped"
     assert why in str(result.stopped)
     again = await reproduce(result.recording)
     assert (again.divergences, again.status, again.cut_short) == ((), "closed", True)
-    return again
 
 
 def looking_up(*keys: str) -> list[Any]:
