@@ -14,12 +14,13 @@ from playhead.kernel.models import resolve_model
 from playhead.kernel.models.adapter import provider_of
 from playhead.kernel.models.base import Checked, Model
 from playhead.kernel.prompts import default_prompt
+from playhead.replay.calls import inside_bodies
 from playhead.replay.loading import require_known
 from playhead.replay.overrides import AgentOverrides, Overrides, changed_prompt, with_strategy
 from playhead.trace.events import AgentStarted
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from playhead.agent.agent import Agent
     from playhead.diagnose.recording import Recording
@@ -51,14 +52,7 @@ class Below:
 class Cast:
     """The agents of a replay. Nothing is sent before one of them makes a request."""
 
-    def __init__(
-        self,
-        recording: Recording,
-        inside: Container[str],
-        overrides: Overrides,
-        agent: Agent | None,
-        api_base: str | None,
-    ) -> None:
+    def __init__(self, recording: Recording, overrides: Overrides, agent: Agent | None, api_base: str | None) -> None:
         """Find a model for every agent that was recorded.
 
         Raises:
@@ -69,6 +63,7 @@ class Cast:
         self.simulators: Sequence[Model] = ()
         """Models that stand in for tools."""
         self.root_header = recording.header.agent if agent is None else agent.header
+        inside = inside_bodies(recording)
         entered = (owner.started for name, owner in recording.owners.items() if name not in inside)
         recorded = (Below(each.agent) for each in entered if isinstance(each, AgentStarted))
         in_code = () if agent is None else (Below(each.header, each.model) for each in agents_below(agent.tools))

@@ -257,8 +257,7 @@ class ReplayWorld(World):
         self._has_code = plan.agent is not None
         self.notes: list[str] = []
         """Notes made during the replay."""
-        results = plan.overrides.of_calls
-        self.answers = Answers(plan.recording, plan.past, plan.on_missing, results)
+        self.answers = Answers(plan.recording, plan.past, plan.on_missing, plan.overrides.of_calls)
 
     async def header(self) -> AgentHeader:
         """Return the root's header."""

@@ -41,9 +41,11 @@ class FrozenWorld(World):
         self._tools_from_code = tools_from_code
         self._facts = facts_of(recording)
         calls = ((name, call) for name, owner in recording.owners.items() for call in owner.calls.values())
-        self._calls = {(name, call.iteration, call.started.position): call for name, call in calls}
+        self.calls = {(name, call.iteration, call.started.position): call for name, call in calls}
+        """The recorded calls, by owner, turn and place."""
         asked = ((record.owner, record.event) for record in recording.records)
-        self._approvals = {(name, each.call_id) for name, each in asked if isinstance(each, ApprovalRequested)}
+        self.approvals = {(name, each.call_id) for name, each in asked if isinstance(each, ApprovalRequested)}
+        """The calls of which approval was requested, by owner and id."""
         self.races = Races(recording)
         self.inside: dict[str, list[EventBase]] = defaultdict(list)
         """The spending and the fired killswitches inside each call that is served as a whole."""
@@ -105,16 +107,6 @@ class FrozenWorld(World):
         if found is None:
             raise self.unanswered(owner, f"{owner} is entered, which the recording does not hold")
         return found
-
-    def call_at(self, context: ToolContext) -> RecordedCall | None:
-        """Return the recorded call of this owner, turn and place, if it is the same call."""
-        call = self._calls.get((context.owner, context.iteration, context.position))
-        same = call is not None and (call.started.tool, call.started.args_hash) == (context.tool, context.args_hash)
-        return call if same else None
-
-    def was_asked_about(self, context: ToolContext) -> bool:
-        """Return whether approval of a call was requested."""
-        return (context.owner, context.call_id) in self._approvals
 
     def declared(self, context: ToolContext, agent: AgentTool, then: AgentHeader) -> AgentHeader:
         """Return the header of an agent from code, with its hooks, and note differences of its code."""
@@ -196,7 +188,7 @@ class FrozenTool:
         if problem is not None or world.enters(context.child_owner):
             return problem
         call = self.recorded(arguments, context)
-        if world.was_asked_about(context):
+        if (context.owner, context.call_id) in world.approvals:
             return None
         if call.completed is not None and call.completed.ended == "refused":
             return call.completed.error
@@ -229,8 +221,8 @@ class FrozenTool:
             UnrecordedCallError: there is none; the message names the nearest and what differs.
             RecordingEndedError: the recording ends before it.
         """
-        call = self._world.call_at(context)
-        if call is not None:
+        call = self._world.calls.get((context.owner, context.iteration, context.position))
+        if call is not None and (call.started.tool, call.started.args_hash) == (context.tool, context.args_hash):
             return call
         calls = self._world.of(context.owner).calls.values()
         raise self._world.unanswered(context.owner, describe_miss(context, arguments, calls))

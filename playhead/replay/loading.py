@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from playhead.compose.contexts import HOOK
 from playhead.diagnose.recording import Recording, read_recording
 from playhead.errors import NotReplayableError, UsageError, nearest
+from playhead.kernel.strategies.base import strategy_of
 from playhead.settings import load_settings
 from playhead.trace.store import TraceStore
 
@@ -66,12 +67,16 @@ def require_sound(recording: Recording) -> None:
         raise NotReplayableError(f"{recording.run_id} is a fork of {origin} at turn {at}: fork {origin} again")
 
 
-def require_own(recording: Recording, what: str) -> None:
+def require_repeatable(recording: Recording, what: str) -> None:
     """Refuse a run whose events cannot all be reproduced; `what` names what an import cannot do.
 
     Raises:
-        NotReplayableError: the run was imported, or a user's hook asked the model, which only its code can do again.
+        NotReplayableError: the file is damaged, or the run is a program's, was imported, or a user's hook asked the model,
+            which only its code can do again.
+        UnknownStrategyError: the recording's strategy is not registered.
     """
+    require_sound(recording)
+    require_no_program(recording)
     for owner in recording.owners.values():
         if any(each.requested.purpose == HOOK for each in owner.exchanges):
             why = f"a hook of {owner.owner} asked the model when {recording.run_id} was recorded, and only its code could again"
@@ -79,6 +84,7 @@ def require_own(recording: Recording, what: str) -> None:
     if recording.header.imported is not None:
         why = f"{recording.run_id} was imported from {recording.header.imported.format}: another program ran it, so {what}"
         raise NotReplayableError(f"{why}. {REPLAY}: playhead replay")
+    strategy_of(recording.header.agent)
 
 
 REPLAY: Final = "Its model can be asked again, with its tools frozen"

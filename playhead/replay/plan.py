@@ -101,7 +101,7 @@ def make_plan(recording: Recording, overrides: Overrides, options: ReplayOptions
         raise UsageError("read_only= is for tools without code; with agent= their code declares it")
     declared = _with_read_only(recording, read_only)
     past = read_past(rebinding.restored_recording(declared), code)
-    cast = Cast(recording, past.inside, overrides, agent, api_base)
+    cast = Cast(recording, overrides, agent, api_base)
     cast.simulators = [each for each in on_missing.values() if isinstance(each, Model)]
     for each in (cast.root_header, *(agent.header for agent in cast.below)):
         strategy_of(each)  # raises if the strategy is not registered

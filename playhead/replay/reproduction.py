@@ -16,10 +16,9 @@ from playhead.agent.running import record_run
 from playhead.diagnose.divergence import Comparison
 from playhead.errors import PlayheadError
 from playhead.kernel.session import RunContext, Tool
-from playhead.kernel.strategies.base import strategy_of
 from playhead.replay.divergence import Divergence, divergences_of, is_ending
 from playhead.replay.frozen import FrozenWorld, as_declared
-from playhead.replay.loading import read_reference, require_no_program, require_own, require_sound
+from playhead.replay.loading import read_reference, require_repeatable
 from playhead.replay.prefix import without_end
 from playhead.replay.redacted import markers_in
 from playhead.replay.steered import Races, RecordedStops
@@ -31,7 +30,7 @@ from playhead.trace.recorder import OnRecord, Recorder, Subscriptions
 from playhead.trace.redaction import Redactor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from playhead.agent.agent import Agent
     from playhead.diagnose.recording import Recording, RecordingStatus
@@ -122,15 +121,12 @@ async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = 
         TraceError: the reference does not name a readable trace.
     """
     recording = read_reference(recording) if isinstance(recording, (str, Path)) else recording
-    require_sound(recording)
-    require_no_program(recording)
-    require_own(recording, "there is nothing that could do again, event by event, what it did")
-    strategy_of(recording.header.agent)  # raises if the strategy is not registered
+    require_repeatable(recording, "there is nothing that could do again, event by event, what it did")
     ending = recording.ending
     stopped = ending is not None and ending.terminated_by in ("replay_stopped", "cancelled")
     known = replace(recording, records=tuple(without_end(recording))) if stopped else recording
     world = FrozenWorld(known, tools_from_code=agent is not None)
-    follower = _Reproduced(world)
+    follower = Follower(known, world.races, open_ended=world.is_open, after_end=world.after_end)
     await run_frozen(world, agent, follower, None, None)
     if follower.error is not None:
         raise follower.error
@@ -157,8 +153,10 @@ class Follower:
     It stores an error of the comparison itself, because the recorder only logs errors of subscribers.
     """
 
-    def __init__(self, recording: Recording, races: Races, *, open_ended: bool) -> None:
+    def __init__(self, recording: Recording, races: Races, *, open_ended: bool, after_end: Sequence[str] = ()) -> None:
+        """Start; what owners write because they end is ignored if they, or agents above them, are in `after_end`."""
         self._races = races
+        self._after_end = after_end
         given = map(self.compared, filter(self.is_given, recording.records))
         self.comparison = Comparison(given, open_ended=open_ended, open_owners=races.until)
         self.error: Exception | None = None
@@ -180,19 +178,8 @@ class Follower:
 
     def hear(self, record: Record) -> None:
         """Compare the next event."""
-        self.comparison.add(record)
-
-
-class _Reproduced(Follower):
-    """Ignores events that agents write because their recording ends; agents beside them may continue."""
-
-    def __init__(self, world: FrozenWorld) -> None:
-        super().__init__(world.recording, world.races, open_ended=world.is_open)
-        self._after_end = world.after_end
-
-    def hear(self, record: Record) -> None:
         if not (is_ending(record) and any(is_within(owner, record.owner) for owner in self._after_end)):
-            super().hear(record)
+            self.comparison.add(record)
 
 
 async def run_frozen(

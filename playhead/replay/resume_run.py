@@ -21,9 +21,8 @@ from playhead.errors import PlayheadError, UsageError
 from playhead.kernel import checks
 from playhead.kernel.lifecycle.signals import listening
 from playhead.kernel.lifecycle.threads import Waiting, run_blocking
-from playhead.kernel.strategies.base import strategy_of
 from playhead.replay.frozen import FrozenWorld
-from playhead.replay.loading import read_reference, require_known, require_no_program, require_own, require_sound
+from playhead.replay.loading import read_reference, require_known, require_repeatable, require_sound
 from playhead.replay.prefix import NotHappened, Prefix, caught_up, prefix_of, resolve
 from playhead.replay.prefix_world import PrefixFollower, PrefixWorld
 from playhead.replay.redacted import ANSWERS, Rebinding, markers_in, require_whole
@@ -118,10 +117,7 @@ async def _resume(
     trace = options.get("trace", DEFAULT)
     folder = recording.path.parent if isinstance(trace, Default) else trace
     folder = None if folder is None else checks.checked_folder(folder)
-    require_sound(recording)
-    require_no_program(recording)
-    require_own(recording, "only that program can go on with it")
-    strategy_of(recording.header.agent)  # which refuses one that is not registered
+    require_repeatable(recording, "only that program can go on with it")
     with claimed(recording, again=options.get("again", False)):
         recording = read_recording(recording.path)  # the run may have continued until it was locked
         require_sound(recording)

@@ -155,10 +155,8 @@ def judge(
         why = next((each.why for each in measured if each.why), "there are none")
         decided: tuple[Decision, str] = "INCONCLUSIVE", f"{could}: {why}"
     elif (shares := {each.grounded for each in measured if each.arm == "changed"} - {None}) and not any(shares):
-        decided = (
-            "INCONCLUSIVE",
-            "not one call of a replay was grounded in a recording, so the replays tell nothing of them",
-        )
+        why = "not one call of a replay was grounded in a recording, so the replays tell nothing of them"
+        decided = "INCONCLUSIVE", why
     else:
         decided = _decide(success, p, margin, baseline=baseline)
         if min_grounded < GROUNDED:
