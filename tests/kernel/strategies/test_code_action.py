@@ -129,21 +129,21 @@ async def test_no_environment_and_an_empty_folder(tmp_path: Path, monkeypatch: p
 
 
 async def test_no_files_of_ours_are_open(tmp_path: Path):
-    """A program has its three standard streams and its connection to us, and no other open file."""
+    """A program has its three standard streams and its connection to us, and no file of ours."""
     code = f"""
 {OS}
 found = []
 for descriptor in range(4096):
     try:
-        os.fstat(descriptor)
-        found.append(descriptor)
+        found.append(os.fstat(descriptor).st_ino)
     except OSError:
         pass
-return len(found), found[:3]
+return found
 """
     with (tmp_path / "ours").open("w") as ours:
         os.set_inheritable(ours.fileno(), True)
-        assert (await outcome(tmp_path, code))["value"] == [4, [0, 1, 2]]
+        found = (await outcome(tmp_path, code))["value"]
+        assert (len(found) in (4, 5), os.fstat(ours.fileno()).st_ino in found) == (True, False)  # libffi, too
 
 
 async def test_one_that_catches_everything(tmp_path: Path):
