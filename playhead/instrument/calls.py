@@ -103,9 +103,9 @@ def _planned(scope: Scope, body: Body) -> tuple[DirectTool, PlannedCall]:
         if not isinstance(tool, DirectTool):
             tool = session.toolset[body.spec.name] = DirectTool(body.spec, scope)
             session.messages.tool_id(body.spec, offered=False)
-        asked, position = _asked_by_model(scope, strand, body), session.at.take_position()
+        asked, position, turn = _asked_by_model(scope, strand, body), session.at.take_position(), session.at.iteration
         request, made = (None, None) if asked is None else asked
-        call_id = f"call-{session.at.iteration or 0}.{position}" if made is None else made.id
+        call_id = f"call-{turn or 0}.{position}" if made is None else made.id
         while call_id in scope.call_ids:
             call_id += "_"
         scope.call_ids.add(call_id)
@@ -121,6 +121,7 @@ def _planned(scope: Scope, body: Body) -> tuple[DirectTool, PlannedCall]:
         source="program" if made is None else "native",
         request=request,
         strand=strand.number,
+        turn=turn,
     )
     return tool, planned
 

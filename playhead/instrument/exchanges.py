@@ -133,7 +133,9 @@ class WireExchange:
         try:
             event, needles = self._requested(), session.run.recorder.redactor.needles
             said = event.model, event.parameters, asked.method, asked.url, asked.headers, needles
-            is_clean = session.emit_start(event, "request", self._name, self._leave, is_clean=strand.said == said)
+            is_clean = session.emit_start(
+                event, self._number, "request", self._name, self._leave, is_clean=strand.said == said
+            )
             strand.said = is_clean and said
         except (RunEndedError, TraceWriteError) as ended:
             withdraw(session, self._request)
@@ -247,7 +249,7 @@ class WireExchange:
             with scope.lock:
                 scope.sent.note_answer(event)
                 scope.pending += [(self._strand.number, self._number, call) for call in event.tool_calls]
-        if session.emit_end("request", self._name, (event, session.at.iteration)) and session.gate.guards:
+        if session.emit_end("request", self._name, (event, self._number)) and session.gate.guards:
             tell(session, event, "response", request=self._number, attempt=self._asked.attempt)
 
     def _event(self, error: BaseException | None, body: bytes) -> LlmResponded | LlmFailed:

@@ -94,9 +94,16 @@ class Emission:
         return self.ending.left_behind or (self.parent is not None and self.parent.left_behind)
 
     def emit_start(
-        self, event: EventBase, kind: Kind, name: str, leave: Callable[[], object], *, is_clean: bool = False
+        self,
+        event: EventBase,
+        turn: int | None,
+        kind: Kind,
+        name: str,
+        leave: Callable[[], object],
+        *,
+        is_clean: bool = False,
     ) -> bool:
-        """Record the start of something; no agent can end between the check that it runs and the write.
+        """Record the start of something in a turn; no agent can end between the check that it runs and the write.
 
         `leave` records its end if its own code is abandoned. Return whether redaction concerns nothing in the event, which
         is not looked for where that `is_clean` already.
@@ -105,7 +112,7 @@ class Emission:
             RunEndedError: this agent, or one above it, has ended.
         """
         recorder, in_flight = self.run.recorder, self.run.in_flight
-        prepared = recorder.prepare(event, self.owner, self.at.iteration, is_clean=is_clean)
+        prepared = recorder.prepare(event, self.owner, turn, is_clean=is_clean)
         with in_flight.lock:
             self.require_running()
             in_flight.open[self.owner, kind, name] = leave

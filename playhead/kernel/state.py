@@ -78,6 +78,8 @@ class PlannedCall:
     """Whether the reply was cut off, so that the arguments may be incomplete."""
     strand: int | None = None
     """In a recorded program: the thread or task that made the call."""
+    turn: int | None = None
+    """In a recorded program, where other threads begin turns meanwhile: that in which the call was made."""
 
 
 class KernelState(BaseModel):
