@@ -134,7 +134,7 @@ class WireExchange:
             event, needles = self._requested(), session.run.recorder.redactor.needles
             said = event.model, event.parameters, asked.method, asked.url, asked.headers, needles
             is_clean = session.emit_start(
-                event, self._number, "request", self._name, self._leave, is_clean=strand.said == said
+                (event, self._number), "request", self._name, self._leave, is_clean=strand.said == said
             )
             strand.said = is_clean and said
         except (RunEndedError, TraceWriteError) as ended:
@@ -166,7 +166,7 @@ class WireExchange:
         return Act(self._scope.session.owner, self._strand.number, "request", name, key, self._content)
 
     def _content(self) -> JsonValue:
-        return to_json([each.model_dump(exclude={"id"}, exclude_defaults=True) for each in self._request.messages])
+        return asked_of_model(self._request, self._request.recorded_parameters)
 
     def _made(self) -> Request:
         asked, wire, place = self._asked, self._wire, (self._number, self._asked.attempt)
@@ -292,6 +292,13 @@ class WireExchange:
         failed = self._failed(Halted("the program ended while the model was asked"), None)
         self._scope.session.emit_left(failed)
         tell(self._scope.session, failed, "response", request=self._number, attempt=self._asked.attempt)
+
+
+def asked_of_model(request: Request, parameters: Mapping[str, Any]) -> JsonValue:
+    """Return what a request asks, with its parameters as they are recorded, for a comparison."""
+    messages = [each.model_dump(exclude={"id"}, exclude_defaults=True) for each in request.messages]
+    tools = [each.model_dump(exclude_defaults=True) for each in request.tools]
+    return to_json({"messages": messages, "model": request.model, "parameters": parameters, "tools": tools})
 
 
 def _without_secrets(body: bytes, redact: Callable[[str], str]) -> JsonValue:

@@ -64,7 +64,7 @@ class Lifetime:
         if session.parent is None:
             self.scope.world.begin(session)
         try:
-            session.emit_start(self._started, None, "agent", "", self._record_left)
+            session.emit_start((self._started, None), "agent", "", self._record_left)
         except RunEndedError as ended:
             raise Halted(str(ended)) from ended
         with ExitStack() as opened:  # what is open is closed if a guard cannot start

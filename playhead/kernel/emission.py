@@ -95,15 +95,14 @@ class Emission:
 
     def emit_start(
         self,
-        event: EventBase,
-        turn: int | None,
+        start: tuple[EventBase, int | None],
         kind: Kind,
         name: str,
         leave: Callable[[], object],
         *,
         is_clean: bool = False,
     ) -> bool:
-        """Record the start of something in a turn; no agent can end between the check that it runs and the write.
+        """Record the start of something, with its turn; no agent can end between the check that it runs and the write.
 
         `leave` records its end if its own code is abandoned. Return whether redaction concerns nothing in the event, which
         is not looked for where that `is_clean` already.
@@ -111,7 +110,7 @@ class Emission:
         Raises:
             RunEndedError: this agent, or one above it, has ended.
         """
-        recorder, in_flight = self.run.recorder, self.run.in_flight
+        recorder, in_flight, (event, turn) = self.run.recorder, self.run.in_flight, start
         prepared = recorder.prepare(event, self.owner, turn, is_clean=is_clean)
         with in_flight.lock:
             self.require_running()

@@ -234,7 +234,7 @@ class RecordingModelPort:
         """Record the start of an attempt; if that fails, the request is not sent."""
         session = self._session
         try:
-            session.emit_start(requested, session.at.iteration, "request", name, left)
+            session.emit_start((requested, session.at.iteration), "request", name, left)
         except BaseException:
             with session.run.in_flight.lock:
                 session.run.in_flight.open.pop((session.owner, "request", name), None)

@@ -161,7 +161,7 @@ class RecordingToolPort:
             session.emit_left(self._completed(planned, outcome, clock.now_us() - started_us, is_left=True))
 
         try:
-            session.emit_start(started, turn, "call", call.id, left)
+            session.emit_start((started, turn), "call", call.id, left)
             started_us = clock.now_us()
             reached = skipped or await self._outcome(planned, turn, args_hash, raw_hash, started_us)
             if skipped is None and session.gate.guards:
@@ -214,7 +214,9 @@ class RecordingToolPort:
             understood=None if self._repairer is None else self._repairer.understood(call),
         )
 
-    async def _outcome(self, planned: PlannedCall, turn: int | None, args_hash: str, raw_hash: str, started_us: int) -> Outcome:
+    async def _outcome(
+        self, planned: PlannedCall, turn: int | None, args_hash: str, raw_hash: str, started_us: int
+    ) -> Outcome:
         """Return the outcome of a call; `raw_hash` is the hash of its arguments before redaction."""
         session, call, tool = self._session, planned.call, self._tools.get(planned.call.name)
         if tool is None or not (planned.source in ("tool", "program") or session.offers(call.name)):

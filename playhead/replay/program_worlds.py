@@ -6,26 +6,25 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from playhead.diagnose.diff_values import differences
 from playhead.diagnose.divergence import Comparison
 from playhead.errors import RecordingEndedError, ReplayError, UnrecordedCallError
 from playhead.instrument.calls import AgentBody
 from playhead.instrument.seam import Halted
 from playhead.instrument.transports import Served
-from playhead.instrument.worlds import UNFINISHED, ProgramAgain
+from playhead.instrument.worlds import ProgramAgain
 from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.outcome import Outcome
 from playhead.replay.calls import facts_of
-from playhead.replay.divergence import Divergence, divergences_of
+from playhead.replay.divergence import divergences_of
 from playhead.replay.frozen import FrozenWorld
+from playhead.replay.program_comparison import ProgramComparison, named
 from playhead.replay.restoring import returned
-from playhead.replay.strands import Entry, Strands, Turns, strands_of
+from playhead.replay.strands import Entry, Strands, Turns, done_again, strands_of
 from playhead.trace.events import (
     AgentCompleted,
     FactRecorded,
     KillswitchFired,
     LlmFailed,
-    LlmRequested,
     LlmResponded,
     RunCompleted,
     ToolCallCompleted,
@@ -33,21 +32,19 @@ from playhead.trace.events import (
 )
 from playhead.trace.owners import is_within
 from playhead.trace.types import Wire
-from playhead.trace.values import JsonValue, as_text, from_json, to_json
+from playhead.trace.values import JsonValue, as_text, from_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from playhead.diagnose.recording import Recording
     from playhead.instrument.worlds import Act, Body
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Hooks, Session, Tool, ToolContext
-    from playhead.replay.strands import Found
+    from playhead.replay.program_comparison import Judged
     from playhead.trace.line import Record
     from playhead.trace.types import FallbackInfo
 
-_ENDING: Final = ("status", "terminated_by", "output", "error")
-"""The fields of an ending that have to come again."""
 _LEFT_EARLY: Final = ("", "ClosedEarly", "GeneratorExit")
 """The errors of streams that the program itself read no further."""
 _SHOWN: Final = 200
@@ -61,10 +58,6 @@ class FrozenProgram(ProgramAgain):
 
     def __init__(self, recording: Recording) -> None:
         super().__init__()
-        self.ambiguous: list[str] = []
-        """Why nothing is concluded: calls beside equal ones with other answers, cancelled calls, and what redaction hides."""
-        self.compared = 0
-        """What came out as recorded."""
         self.is_open = _is_open(recording)
         """Whether the recording ends before the program did."""
         self._recording = recording
@@ -75,14 +68,9 @@ class FrozenProgram(ProgramAgain):
         """The agents that were entered, each with the comparison of its events."""
         self._inside = FrozenWorld(recording, tools_from_code=True)
         self._asked = facts_of(recording)
-        self._is_racing = False
-        """Whether tasks are at work now when a function ends."""
         self._ended = set[str]()
         """Owners that have ended."""
-        self._beyond: list[Act] = []
-        """What tasks did that the recording does not have, and got no answer to: they were cancelled, or their function ended."""
-        self._found: list[Divergence] = []
-        self._endings: list[Divergence] = []
+        self._compared = ProgramComparison(recording, self._strands, self.shown)
 
     def answer(self, act: Act) -> Served:
         """Return the recorded answer to a request."""
@@ -142,8 +130,8 @@ class FrozenProgram(ProgramAgain):
 
     async def settled(self, owner: str, at_work: Callable[[], int]) -> None:
         """Wait for what tasks that were at work when a function ended had done by then."""
-        left = self._strands[owner].left if owner in self._strands else list[Entry]
-        await self._turns.wait(lambda: not at_work() or self.stopped is not None or not any(left()))
+        entries = [*done_again(self._strands, owner)]
+        await self._turns.wait(lambda: not at_work() or self.stopped is not None or all(each.taken for each in entries))
 
     # --- the ports of agents inside ---------------------------------------------------------------------------------
 
@@ -190,60 +178,34 @@ class FrozenProgram(ProgramAgain):
         for agent, comparison in self._agents.items():
             if _is_of_agent(record, agent):
                 comparison.add(record)
-        self._is_racing |= isinstance(record.event, FactRecorded) and record.event.name == UNFINISHED
-        event, recorded = record.event, self._recording.owners.get(record.owner)
-        if not isinstance(event, (RunCompleted, AgentCompleted)):
-            return
-        self._ended.add(record.owner)
-        if recorded is None or recorded.completed is None:
-            return
-        if self.stopped is not None or (self.is_open and record.owner == "root"):
-            return
-        then, now = ({name: getattr(each, name) for name in _ENDING} for each in (recorded.completed, event))
-        seq = recorded.records[-1].seq
-        found = differences(to_json(then), to_json(now))
-        if not found:
-            self.compared += 1
-        for each in found[:1]:
-            what = f"{each.path} of {event.kind} differs"
-            self._endings.append(Divergence(recorded.owner, event.kind, what, each.original, each.replay, seq))
+        is_end = isinstance(record.event, (RunCompleted, AgentCompleted))
+        if is_end:
+            self._ended.add(record.owner)
+        is_cut_short = self.stopped is not None or (self.is_open and record.owner == "root")
+        if not (is_end and is_cut_short):
+            self._compared.take_event(record)
 
-    def divergences(self) -> tuple[Divergence, ...]:
-        """Return where the program did something else, the first one first."""
-        found = self._found
-        for each in self._agents.values():
-            self.compared += each.events()
-            found += divergences_of(each, cut_short=self.is_open or self.stopped is not None)
-        less = [] if self.stopped is not None else [*self._missing()]
-        more = [*map(self._difference, self._beyond if found or less or self._endings else ())]
-        if self.stopped is not None and not found and not isinstance(self.stopped, RecordingEndedError):
-            found.append(Divergence("root", "outside of the program", str(self.stopped), None, None, None))
-        every = sorted((*found, *more, *less), key=lambda each: (each.seq is None, each.seq or 0))
-        is_race = self._is_racing or any(each.cut or each.at_work for each in self._strands.values())
-        if is_race and (self._turns.is_lost or not found):
-            why = "a task was cancelled, or at work when its function ended, and came less or more far"
-            self.ambiguous += [f"{why}: {each.what}" for each in (*every, *self._endings)]
-            return ()
-        return (*every, *self._endings)
+    def judged(self) -> Judged:
+        """Return what the program did otherwise; to be called once, after its end."""
+        cut_short = self.is_open or self.stopped is not None
+        inside = [each for agent in self._agents.values() for each in divergences_of(agent, cut_short=cut_short)]
+        return self._compared.judge(self._owners, inside, self.stopped, is_lost=self._turns.is_lost)
 
-    def _missing(self) -> Iterator[Divergence]:
-        """Yield the first thing of each strand that has not come again."""
-        for owner in self._owners:
-            seen = set[int]()
-            for entry in self._strands[owner].left() if owner in self._strands else ():
-                if entry.strand not in seen and entry.is_known:
-                    seen.add(entry.strand)
-                    what = f"the program has no {_named(entry.kind, entry.name)} here"
-                    yield Divergence(owner, _where(entry), what, self._content_of(entry), None, entry.seq)
+    @property
+    def compared(self) -> int:
+        """What came out as recorded."""
+        return self._compared.events + sum(each.events() for each in self._agents.values())
 
     # --- what is served, and when -----------------------------------------------------------------------------------
 
     def _take(self, act: Act) -> Entry:
-        """Take the recorded counterpart of a blocking act, which cannot wait for its turn."""
+        """Take the recorded counterpart of a blocking act; beside an event loop it cannot wait for anything."""
         entry = self._find(act)
         if entry is None:
-            self._beyond.append(act)
-            raise asyncio.CancelledError  # it cannot wait until it is cancelled
+            if asyncio._get_running_loop() is None:  # noqa: SLF001 - the other one raises
+                return run_blocking(lambda: self._take_in_turn(act))
+            self._compared.take_further(act)
+            raise asyncio.CancelledError
         if not (entry.is_known or entry.enters):
             run_blocking(lambda: self._cancelled(entry, act))  # in a thread, whose function ended before the answer
         self._turns.pass_on(entry)
@@ -263,10 +225,10 @@ class FrozenProgram(ProgramAgain):
         try:
             await self._turns.wait(is_found)
         except asyncio.CancelledError:
-            self._beyond.append(act)
+            self._compared.take_further(act)
             raise
         if not found and self._is_over(act):
-            self._beyond.append(act)
+            self._compared.take_further(act)
             raise Halted(f"{act.owner} has ended")
         entry = found[0] if found else self._find(act, is_late=True)
         assert entry is not None  # noqa: S101 - it stops where there is none
@@ -277,10 +239,10 @@ class FrozenProgram(ProgramAgain):
     async def _cancelled(self, entry: Entry, act: Act) -> NoReturn:
         """Wait until the program cancels what it had cancelled, or ends."""
         if entry.answer is None or self.is_open:
-            self.stop(RecordingEndedError(f"the recording ends before the answer to {_named(act.kind, act.name)}"))
+            self.stop(RecordingEndedError(f"the recording ends before the answer to {named(act.kind, act.name)}"))
         if not await self._turns.wait(lambda: self._is_over(act), entry.took_us / 1e6):
-            why = f"{_named(act.kind, act.name)} was cancelled, and is not now: it has no answer to go on with"
-            self.ambiguous.append(why)
+            why = f"{named(act.kind, act.name)} was cancelled, and is not now: it has no answer to go on with"
+            self._compared.doubt(why)
             self.stop(RecordingEndedError(why))
         raise Halted(f"{act.owner} has ended")
 
@@ -299,48 +261,16 @@ class FrozenProgram(ProgramAgain):
                 if strands.is_beyond(act.strand) and not is_late:
                     return None
                 self.stop(self._miss(act, strands))
-            self._note(act, found)
+            self._compared.take(act, found)
+            self._turns.moves += 1
             return found.entry
-
-    def _note(self, act: Act, found: Found) -> None:
-        entry = found.entry
-        self.compared += 1
-        self._turns.moves += 1
-        if found.rival is not None:
-            self.ambiguous.append(
-                f"{_named(act.kind, act.name)} of {entry.owner}: events {entry.seq} and {found.rival.seq} are of equal strands "
-                "that were answered differently"
-            )
-        if entry.key != act.key:
-            self.ambiguous.append(f"redaction hides whether {_named(act.kind, act.name)} is that of event {entry.seq}")
 
     def _miss(self, act: Act, strands: Strands) -> ReplayError:
         """Note what the program does that was not recorded; return the error."""
         if strands.expected(act.strand) is None and self.is_open:
-            return RecordingEndedError(f"the recording ends before {_named(act.kind, act.name)}")
-        self._found.append(self._difference(act))
-        return UnrecordedCallError(f"{self._found[-1].what}: {as_text(self.shown(act.content()))[:_SHOWN]}")
-
-    def _difference(self, act: Act) -> Divergence:
-        """Return what an act differs in from what was recorded there."""
-        due = self._strands[act.owner].expected(act.strand) if act.owner in self._strands else None
-        owner, now, name = act.owner, self.shown(act.content()), _named(act.kind, act.name)
-        if due is None:
-            return Divergence(owner, name, f"only the program now has {name} here", None, now, None)
-        then = self._content_of(due)
-        if (due.kind, due.name) != (act.kind, act.name):
-            return Divergence(owner, _where(due), f"{name} instead of {_named(due.kind, due.name)}", then, now, due.seq)
-        first = next(iter(differences(then, now)), None)
-        what = f"{first.path if first and first.path else 'the content'} of {name} differs"
-        one, other = (then, now) if first is None else (first.original, first.replay)
-        return Divergence(owner, _where(due), what, one, other, due.seq)
-
-    def _content_of(self, entry: Entry) -> JsonValue:
-        """Return what an entry asked, in the form of `Act.content`."""
-        if isinstance(entry.asked, LlmRequested):
-            messages = self._recording.owners[entry.owner].request(entry.asked).messages
-            return to_json([each.model_dump(exclude={"id"}, exclude_defaults=True) for each in messages])
-        return entry.asked.args if isinstance(entry.asked, ToolCallStarted) else entry.name
+            return RecordingEndedError(f"the recording ends before {named(act.kind, act.name)}")
+        what = self._compared.take_other(act).what
+        return UnrecordedCallError(f"{what}: {as_text(self.shown(act.content()))[:_SHOWN]}")
 
 
 def _is_of_agent(record: Record, agent: str) -> bool:
@@ -352,14 +282,3 @@ def _is_open(recording: Recording) -> bool:
     ending = recording.ending
     outside = any(isinstance(each.event, KillswitchFired) and each.event.at == "outside" for each in recording.records)
     return ending is None or outside or ending.terminated_by in ("cancelled", "replay_stopped")
-
-
-def _named(kind: str, name: str) -> str:
-    return {"request": "the request to the model", "call": f"the call of {name}", "fact": f"the fact {name}"}[kind]
-
-
-def _where(entry: Entry) -> str:
-    asked = entry.asked
-    if isinstance(asked, LlmRequested):
-        return f"request {asked.request}"
-    return f"call {asked.call_id}" if isinstance(asked, ToolCallStarted) else f"fact {entry.name}"

@@ -143,16 +143,18 @@ async def reproduce_program(
     subscriptions.add(None, records.append)
     with no_sockets(world.stop, sealed=sealed):
         await perform(known, bound, run, world, {"replay_of": recording.run_id, "replay_mode": "reproduce"})
-    divergences = world.divergences()
+    judged = world.judged()
     return Reproduction(
         run_id=recording.run_id,
-        identical=not divergences and not world.ambiguous,
+        identical=not (judged.divergences or judged.ambiguous),
         events=world.compared,
-        divergences=divergences,
+        divergences=judged.divergences,
         status=recording.status,
         cut_short=world.is_open,
-        redacted=recording.header.redacted or any(markers_in([each.expected, each.actual]) for each in divergences),
+        redacted=recording.header.redacted
+        or any(markers_in([each.expected, each.actual]) for each in judged.divergences),
         changed_sources=changed_programs(recording, records),
-        ambiguous=tuple(world.ambiguous),
+        not_compared=judged.not_compared,
+        ambiguous=judged.ambiguous,
         notes=tuple(dict.fromkeys(unmade_calls(recording.records) + unmade_calls(records))),
     )

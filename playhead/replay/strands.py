@@ -285,7 +285,7 @@ class Turns:
     """The turns of a program's threads and tasks."""
 
     def __init__(self, strands: Mapping[str, Strands]) -> None:
-        entries = [*_again(strands, "root")]
+        entries = [*done_again(strands, "root")]
         self._asked = deque(sorted(entries, key=lambda each: each.seq))
         self._answered = deque(sorted((each for each in entries if each.is_known), key=lambda each: each.end_seq))
         self.moves = 0
@@ -325,9 +325,9 @@ class Turns:
         return is_next and (not self._asked or self._asked[0].seq > entry.end_seq)
 
 
-def _again(strands: Mapping[str, Strands], owner: str) -> Iterator[Entry]:
+def done_again(strands: Mapping[str, Strands], owner: str) -> Iterator[Entry]:
     """Yield what a program does again: not what the bodies of its tools did, which do not run."""
     for each in strands[owner].entries if owner in strands else ():
         yield each
         if each.enters:
-            yield from _again(strands, each.child)
+            yield from done_again(strands, each.child)

@@ -12,7 +12,7 @@ import openai
 from playhead.instrument.clients import wrap
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 Server = "Callable[[dict[str, Any]], dict[str, Any] | httpx2.Response]"
 
@@ -57,8 +57,12 @@ class _Transport(httpx2.MockTransport):
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         return _unread(super().handle_request(request))
 
+    def __init__(self, handle: Any, arrive: Callable[[], Awaitable[object]]) -> None:
+        super().__init__(handle)
+        self._arrive = arrive
+
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        await asyncio.sleep(0)  # so that it can be cancelled
+        await self._arrive()  # so that it can be cancelled
         return _unread(await super().handle_async_request(request))
 
 
@@ -86,9 +90,13 @@ class _Pieces(httpx2.SyncByteStream, httpx2.AsyncByteStream):
 class Chat:
     """A server, and wrapped clients of it. `asked` holds the bodies of the requests that reached it."""
 
-    def __init__(self, server: Callable[[dict[str, Any]], Any]) -> None:
+    def __init__(
+        self,
+        server: Callable[[dict[str, Any]], Any],
+        arrive: Callable[[], Awaitable[object]] = lambda: asyncio.sleep(0),
+    ) -> None:
         self.asked: list[dict[str, Any]] = []
-        self._server = server
+        self._server, self._arrive = server, arrive
         self.client: Any = wrap(openai.OpenAI(**self._options(httpx2.Client)))
         self.async_client: Any = wrap(openai.AsyncOpenAI(**self._options(httpx2.AsyncClient)))
 
@@ -101,7 +109,7 @@ class Chat:
         return await self.async_client.chat.completions.create(model="gpt-4o-mini", messages=messages, **more)
 
     def _options(self, kind: Any) -> dict[str, Any]:
-        client = kind(transport=_Transport(self._handle))
+        client = kind(transport=_Transport(self._handle, self._arrive))
         return {"api_key": "sk-secret-123456", "base_url": "https://chat.example/v1", "http_client": client}
 
     def _handle(self, request: httpx2.Request) -> httpx2.Response:

@@ -41,6 +41,42 @@ class Node:
     parts: tuple[Node, ...] = ()
 
 
+JITTER = random.Random(0)
+QUIET = 50
+"""Turns of the event loop in which a program comes to rest."""
+
+
+class Network:
+    """Lets one answer after the other arrive, in any order, each when the program does nothing more of its own."""
+
+    def __init__(self) -> None:
+        self._waiting: list[asyncio.Future[None]] = []
+
+    async def arrive(self) -> None:
+        """Wait until the answer arrives."""
+        loop = asyncio.get_running_loop()
+        self._waiting = [each for each in self._waiting if each.get_loop() is loop]
+        self._waiting.append(answer := loop.create_future())
+        if len(self._waiting) == 1:
+            loop.call_soon(self._arrived, QUIET)
+        await answer
+
+    def _arrived(self, turns: int) -> None:
+        """Let an answer arrive after some turns of the event loop, and then the next one."""
+        if not turns:
+            answer = self._waiting.pop(JITTER.randrange(len(self._waiting)))
+            if not answer.done():
+                answer.set_result(None)
+        if self._waiting:
+            asyncio.get_running_loop().call_soon(self._arrived, turns - 1 if turns else QUIET)
+
+
+NETWORK = Network()
+
+
+NETWORK = Network()
+
+
 @dataclass
 class Servers:
     """What the model answers: by key, and for keys that begin with `v` another answer each time."""
@@ -50,7 +86,7 @@ class Servers:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        self.chats = [Chat(self._answer), Chat(self._answer)]
+        self.chats = [Chat(self._answer, NETWORK.arrive), Chat(self._answer, NETWORK.arrive)]
 
     @property
     def asked(self) -> int:
@@ -72,7 +108,6 @@ class Servers:
 
 
 SERVERS = Servers()
-JITTER = random.Random(0)
 
 
 @tool(read_only=True)
@@ -99,7 +134,7 @@ def fail(key: str) -> str:
 @tool
 async def read_later(key: str) -> str:
     """Read, as a coroutine."""
-    await pause()
+    await NETWORK.arrive()
     RAN.append(key)
     return key
 
@@ -117,9 +152,13 @@ def token(key: str) -> str:
     return f"{key} {SECRET}"
 
 
+PAUSES = [False]
+"""Whether programs pause by a clock of their own, which no recording knows."""
+
+
 async def pause() -> None:
     """Let others take their turns."""
-    for _ in range(JITTER.randrange(4)):
+    for _ in range(JITTER.randrange(4) if PAUSES[0] else 0):
         await asyncio.sleep(0)
 
 

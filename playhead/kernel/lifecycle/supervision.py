@@ -66,7 +66,7 @@ class Supervisor:
             RunEndedError: the calling agent has ended; `started` is not recorded then.
         """
         session = self._session
-        session.emit_start(started, session.at.iteration, "agent", "", self._record_left)
+        session.emit_start((started, session.at.iteration), "agent", "", self._record_left)
         try:
             for guard in own_guards(session):
                 guard.start()
