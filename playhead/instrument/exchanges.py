@@ -298,7 +298,8 @@ def asked_of_model(request: Request, parameters: Mapping[str, Any]) -> JsonValue
     """Return what a request asks, with its parameters as they are recorded, for a comparison."""
     messages = [each.model_dump(exclude={"id"}, exclude_defaults=True) for each in request.messages]
     tools = [each.model_dump(exclude_defaults=True) for each in request.tools]
-    return to_json({"messages": messages, "model": request.model, "parameters": parameters, "tools": tools})
+    asked = {"messages": messages, "model": request.model, "parameters": parameters, "tools": tools}
+    return to_json({name: value for name, value in asked.items() if value})
 
 
 def _without_secrets(body: bytes, redact: Callable[[str], str]) -> JsonValue:

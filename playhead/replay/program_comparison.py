@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _ENDING: Final = ("error", "status", "terminated_by", "output")
 """The fields of an ending that have to come again, the most telling first."""
-_RACE: Final = "when a task is cancelled, or how far it comes before its function ends, may vary"
+_RACE: Final = "how far a task comes that is cancelled, or at work when its function ends, may vary"
 
 
 class Judged(NamedTuple):
@@ -33,8 +33,8 @@ class Judged(NamedTuple):
     divergences: tuple[Divergence, ...]
     ambiguous: tuple[str, ...]
     """Why nothing is concluded."""
-    not_compared: tuple[str, ...]
-    """What tasks that were cut off did less, or more, than before they were cut off in the recording."""
+    notes: tuple[str, ...]
+    """What tasks that were cut off did less, or more, than in the recording; none of it had an answer."""
 
 
 class ProgramComparison:
@@ -45,10 +45,12 @@ class ProgramComparison:
         self.events = 0
         """What came out as recorded."""
         self._recording, self._strands, self._shown = recording, strands, shown
-        self._ambiguous: list[str] = []
+        self.ambiguous: list[str] = []
+        """Why nothing can be concluded."""
+        self.further: list[Act] = []
+        """What tasks did after all that the recording has of them, before they were cancelled or their function ended."""
         self._found: list[Divergence] = []
         self._endings: list[Divergence] = []
-        self._further: list[Act] = []
         self._tails: list[Divergence] = []
         """How functions ended that were cut off."""
         self._is_racing = any(each.cut or each.at_work for each in strands.values())
@@ -58,25 +60,17 @@ class ProgramComparison:
         self.events += 1
         entry, name = found.entry, named(act.kind, act.name)
         if found.rival is not None:
-            self._ambiguous.append(
+            self.ambiguous.append(
                 f"{name} of {entry.owner}: events {entry.seq} and {found.rival.seq} are of equal strands "
                 "that were answered differently"
             )
         if entry.key != act.key:
-            self._ambiguous.append(f"redaction hides whether {name} is that of event {entry.seq}")
+            self.ambiguous.append(f"redaction hides whether {name} is that of event {entry.seq}")
 
     def take_other(self, act: Act) -> Divergence:
         """Note an act that has no counterpart, and return what differs."""
         self._found.append(self._difference(act))
         return self._found[-1]
-
-    def take_further(self, act: Act) -> None:
-        """Note an act of a task that came further than in the recording, before it was cancelled or its function ended."""
-        self._further.append(act)
-
-    def doubt(self, why: str) -> None:
-        """Note why nothing can be concluded."""
-        self._ambiguous.append(why)
 
     def take_event(self, record: Record) -> None:
         """Compare how the program, or a recorded function in it, ended; take no notice of other events."""
@@ -112,18 +106,18 @@ class ProgramComparison:
             owners = ()
             if not found and not isinstance(stopped, RecordingEndedError):
                 found.append(Divergence("root", "outside of the program", str(stopped), None, None, None))
-        left, further = [*self._left(owners)], [self._difference(each) for each in self._further]
+        left, further = [*self._left(owners)], [self._difference(each) for each in self.further]
         less = [self._missing(each) for each in left if not self._is_cut(each.owner, each.strand)]
         if not (found or less or self._endings):
             cut = [self._missing(each) for each in left]
             tails = [f"{_RACE}: {each.what}" for each in (*cut, *further, *self._tails)]
-            return Judged((), tuple(self._ambiguous), tuple(tails))
+            return Judged((), tuple(self.ambiguous), tuple(tails))
         acts = sorted((*found, *further, *less), key=lambda each: (each.seq is None, each.seq or 0))
         every = (*acts, *self._endings)
         if self._is_racing and (is_lost or not found):
             doubts = [f"{_RACE}: {each.what}" for each in every]
-            return Judged((), (*self._ambiguous, *doubts), ())
-        return Judged(every, tuple(self._ambiguous), ())
+            return Judged((), (*self.ambiguous, *doubts), ())
+        return Judged(every, tuple(self.ambiguous), ())
 
     def _is_cut(self, owner: str, strand: int) -> bool:
         return owner in self._strands and strand in self._strands[owner].cut

@@ -204,7 +204,7 @@ class FrozenProgram(ProgramAgain):
         if entry is None:
             if asyncio._get_running_loop() is None:  # noqa: SLF001 - the other one raises
                 return run_blocking(lambda: self._take_in_turn(act))
-            self._compared.take_further(act)
+            self._compared.further.append(act)
             raise asyncio.CancelledError
         if not (entry.is_known or entry.enters):
             run_blocking(lambda: self._cancelled(entry, act))  # in a thread, whose function ended before the answer
@@ -225,10 +225,10 @@ class FrozenProgram(ProgramAgain):
         try:
             await self._turns.wait(is_found)
         except asyncio.CancelledError:
-            self._compared.take_further(act)
+            self._compared.further.append(act)
             raise
         if not found and self._is_over(act):
-            self._compared.take_further(act)
+            self._compared.further.append(act)
             raise Halted(f"{act.owner} has ended")
         entry = found[0] if found else self._find(act, is_late=True)
         assert entry is not None  # noqa: S101 - it stops where there is none
@@ -242,7 +242,7 @@ class FrozenProgram(ProgramAgain):
             self.stop(RecordingEndedError(f"the recording ends before the answer to {named(act.kind, act.name)}"))
         if not await self._turns.wait(lambda: self._is_over(act), entry.took_us / 1e6):
             why = f"{named(act.kind, act.name)} was cancelled, and is not now: it has no answer to go on with"
-            self._compared.doubt(why)
+            self._compared.ambiguous.append(why)
             self.stop(RecordingEndedError(why))
         raise Halted(f"{act.owner} has ended")
 

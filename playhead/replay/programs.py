@@ -154,7 +154,6 @@ async def reproduce_program(
         redacted=recording.header.redacted
         or any(markers_in([each.expected, each.actual]) for each in judged.divergences),
         changed_sources=changed_programs(recording, records),
-        not_compared=judged.not_compared,
         ambiguous=judged.ambiguous,
-        notes=tuple(dict.fromkeys(unmade_calls(recording.records) + unmade_calls(records))),
+        notes=tuple(dict.fromkeys((*judged.notes, *unmade_calls(recording.records), *unmade_calls(records)))),
     )

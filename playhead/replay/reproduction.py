@@ -102,7 +102,8 @@ class Reproduction:
     """Of a program: why the reproduction is inconclusive. Equal calls of several threads or tasks were answered differently,
     a call was cancelled, or redaction hides what was called."""
     notes: tuple[str, ...] = ()
-    """Of a program: the tools that it does not call through Playhead. What it does for them is not frozen."""
+    """Of a program: the tools that it does not call through Playhead, so that what it does for them is not frozen; and where tasks
+    that were cancelled, or at work when their function ended, came less or more far than in the recording."""
 
 
 async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = None) -> Reproduction:

@@ -76,6 +76,11 @@ class Entry:
     enters: bool = False
     """Whether it is the call of a recorded function or an agent."""
 
+    @property
+    def said(self) -> tuple[Kind, str, str]:
+        """What it asked."""
+        return self.kind, self.name, self.key
+
     def fits(self, act: Act) -> bool:
         """Return whether this is what the program does now, as far as redaction shows."""
         if (self.kind, self.name) != (act.kind, act.name):
@@ -187,7 +192,7 @@ class Strands:
     def _rival(self, one: int, other: int) -> Entry | None:
         """Return where two recorded strands that did the same so far were answered differently."""
         for mine, theirs in zip(self._recorded[one], self._recorded[other], strict=False):
-            if (mine.kind, mine.name, mine.key) != (theirs.kind, theirs.name, theirs.key):
+            if mine.said != theirs.said:
                 return None
             if mine.outcome() != theirs.outcome():
                 return theirs
@@ -203,15 +208,13 @@ class Strands:
             rest = entries[len(done) :]
             if number == mine or not rest or not rest[0].fits(act) or rest[0].taken:
                 continue
-            same = all(
-                (one.kind, one.name, one.key, one.outcome()) == (other.kind, other.name, other.key, other.outcome())
-                for one, other in zip(done, entries, strict=False)
-            )
+            both = [*zip(done, entries, strict=False)]
+            same = all((one.said, one.outcome()) == (other.said, other.outcome()) for one, other in both)
             owner = next((strand for strand, other in self._bound.items() if other == number), None)
             if not same or (owner is not None and any(each.taken for each in rest)):
                 continue
             if owner is None:
-                for one, other in zip(done, entries, strict=False):
+                for one, other in both:
                     one.taken, other.taken = False, True
                     one.passed, other.passed = False, one.passed
             else:

@@ -226,9 +226,21 @@ async def timeout(node: Node) -> str:
     return "timeout"
 
 
+def beside(node: Node) -> Any:
+    """Start the parts beside each other."""
+    started = asyncio.gather(*map(run, node.parts))
+    started.add_done_callback(seen)
+    return started
+
+
+def seen(future: Any) -> None:
+    """Take the exception of what nobody waits for any more, so that asyncio does not report it."""
+    _ = future.cancelled() or future.exception()
+
+
 async def gather(node: Node) -> list[Any]:
     """Run parts beside each other; if one fails, the others go on."""
-    return list(await asyncio.gather(*map(run, node.parts)))
+    return list(await beside(node))
 
 
 async def left(node: Node) -> str:
@@ -236,15 +248,16 @@ async def left(node: Node) -> str:
 
     async def work() -> None:
         with suppress(ValueError):
-            await asyncio.gather(*map(run, node.parts))
+            await beside(node)
 
     LEFT.append(asyncio.ensure_future(work()))
+    LEFT[-1].add_done_callback(seen)
     return "left"
 
 
 async def cancelled(node: Node) -> str:
     """Start a part, and cancel it when the model has answered something else."""
-    task = asyncio.ensure_future(asyncio.gather(*map(run, node.parts)))
+    task = beside(node)
     await ask(Node("ask", f"before {node.key}"))
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)

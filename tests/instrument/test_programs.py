@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,6 +22,7 @@ from playhead.instrument import facts
 from playhead.instrument.programs import recorded
 from tests.instrument.chatting import Chat, calls, says
 from tests.kernel.test_run_faults import FullDisk
+from tests.proving import sample
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Generator
@@ -309,3 +312,36 @@ async def test_a_recorded_function_is_a_function_of_its_kind() -> None:
     settings = latest().header.agent.strategy_settings
     assert (settings["arguments"], settings["not_json"]) == ({"task": "b"}, ["self"])
     assert latest().reproduce_sync(program=Desk.plain, args={"self": Desk()}).identical
+
+
+@pytest.mark.slow
+def test_sub_agents_of_threads_have_owners_of_their_own() -> None:
+    """A request of another thread begins a turn meanwhile: still no two calls have one place, and one's events are not the other's."""
+    rounds = sample(range(150), range(40))
+
+    @recorded
+    def inner(key: str) -> str:
+        return lookup(key)
+
+    def work(key: str) -> None:
+        for number in rounds:
+            loop(CHAT, "x")
+            inner(f"{key}{number}")
+
+    @recorded
+    def program() -> None:
+        with ThreadPoolExecutor(3) as pool:
+            for each in [pool.submit(copy_context().run, work, key) for key in "abc"]:
+                each.result()
+
+    was = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        program()
+    finally:
+        sys.setswitchinterval(was)
+    inside = [
+        each for each in playhead.load_recording("latest").owners.values() if each.started and each.owner != "root"
+    ]
+    made: Any = [each.started.agent.strategy_settings["arguments"]["key"] for each in inside if each.started]
+    assert sorted(made) == sorted(f"{key}{number}" for key in "abc" for number in rounds)

@@ -115,15 +115,18 @@ def test_a_program_reproduces_and_nothing_real_is_called() -> None:
 @pytest.mark.parametrize(
     ("changed", "what", "expected", "actual"),
     [
-        (lambda task: loop(task, "Be long.") + "2", "[0].content of the request", "Be brief.", "Be long."),
+        (lambda task: loop(task, "Be long.") + "2", "messages[0].content of the request", "Be brief.", "Be long."),
         (
             lambda task: str(send(text=task)) + loop(task),
             "call of send instead of the request",
-            [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "x"}],
+            {
+                "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "x"}],
+                "model": "openai/gpt-4o-mini",
+            },
             {"text": "x"},
         ),
         (lambda task: loop(task) + str(send(text="y")["sent"]), "text of the call of send", "x", "y"),
-        (lambda task: loop(task) + "2", "has no the call of send", {"text": "x"}, None),
+        (lambda task: loop(task) + "2", "only the recording has the call of send", {"text": "x"}, None),
         (lambda task: loop(task) + str(send(text=task)["sent"]) + "!", "output of run-completed", "2", "2!"),
         (
             lambda task: loop(task) + str(send(text=task)["sent"]) + lookup("b"),
@@ -580,6 +583,7 @@ async def test_tasks_come_as_far_as_in_the_recording() -> None:
     assert [each.name for each in recording.root.facts] == ["task-cancelled"] * 2
     outcome = await recording.reproduce(program=failing)
     assert (outcome.identical, outcome.divergences, outcome.ambiguous) == (True, (), ())
+    assert [each.partition(": ")[2] for each in outcome.notes] == ["only the program now has the call of lookup here"]
     assert sorted(done) == ["a is 42", "a is 42", "b is 42", "b is 42"]
 
 
