@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from playhead.trace.recorder import Recorder
     from playhead.trace.values import JsonValue
 
+    InTurn = tuple[EventBase, int | None]
+    """An event and its turn."""
+
+
 BILLED: Final = (LlmResponded, LlmFailed)
 """The events that report usage and cost."""
 
@@ -94,13 +98,7 @@ class Emission:
         return self.ending.left_behind or (self.parent is not None and self.parent.left_behind)
 
     def emit_start(
-        self,
-        start: tuple[EventBase, int | None],
-        kind: Kind,
-        name: str,
-        leave: Callable[[], object],
-        *,
-        is_clean: bool = False,
+        self, start: InTurn, kind: Kind, name: str, leave: Callable[[], object], *, is_clean: bool = False
     ) -> bool:
         """Record the start of something, with its turn; no agent can end between the check that it runs and the write.
 
@@ -122,7 +120,7 @@ class Emission:
             self._on_lost(event)
         return prepared.event is event and bool(prepared.data)
 
-    def emit_end(self, kind: Kind, name: str, *events: tuple[EventBase, int | None]) -> bool:
+    def emit_end(self, kind: Kind, name: str, *events: InTurn) -> bool:
         """Record the end of something, each event with its turn; return False if it was abandoned before.
 
         The lock keeps the trace open until the events are written.

@@ -154,16 +154,15 @@ class RecordingToolPort:
         self._ids.add(call.id)
         started = self._started(planned, args_hash, fingerprint)
         clock, outcome = session.run.recorder.clock, _CUT_OFF
-        turn = session.at.iteration if planned.strand is None else planned.turn
         started_us = clock.now_us()
 
         def left() -> None:
             session.emit_left(self._completed(planned, outcome, clock.now_us() - started_us, is_left=True))
 
         try:
-            session.emit_start((started, turn), "call", call.id, left)
+            session.emit_start((started, self._turn(planned)), "call", call.id, left)
             started_us = clock.now_us()
-            reached = skipped or await self._outcome(planned, turn, args_hash, raw_hash, started_us)
+            reached = skipped or await self._outcome(planned, args_hash, raw_hash, started_us)
             if skipped is None and session.gate.guards:
                 await in_time(session)
             outcome = reached
@@ -171,7 +170,7 @@ class RecordingToolPort:
             event = self.ended[call.id] = self._completed(planned, outcome, clock.now_us() - started_us)
             if event.ended == "refused":
                 self.refused.add(call.id)
-            if session.emit_end("call", call.id, (event, turn)) and session.gate.guards:
+            if session.emit_end("call", call.id, (event, self._turn(planned))) and session.gate.guards:
                 tell(session, event, "result", call_id=call.id)
         return event
 
@@ -214,9 +213,10 @@ class RecordingToolPort:
             understood=None if self._repairer is None else self._repairer.understood(call),
         )
 
-    async def _outcome(
-        self, planned: PlannedCall, turn: int | None, args_hash: str, raw_hash: str, started_us: int
-    ) -> Outcome:
+    def _turn(self, planned: PlannedCall) -> int | None:
+        return self._session.at.iteration if planned.strand is None else planned.turn
+
+    async def _outcome(self, planned: PlannedCall, args_hash: str, raw_hash: str, started_us: int) -> Outcome:
         """Return the outcome of a call; `raw_hash` is the hash of its arguments before redaction."""
         session, call, tool = self._session, planned.call, self._tools.get(planned.call.name)
         if tool is None or not (planned.source in ("tool", "program") or session.offers(call.name)):
@@ -224,10 +224,9 @@ class RecordingToolPort:
         if call.arguments is None:
             why = f"the arguments of {call.name} are no JSON object"
             return await self._explained(call, Outcome.refusal("InvalidArguments", why))
-        spec = tool.spec
-        context = ToolContext(
-            session, call.id, call.name, turn, planned.position, args_hash, started_us, spec.timeout_s
-        )
+        spec, position = tool.spec, planned.position
+        turn, limit_s = self._turn(planned), spec.timeout_s
+        context = ToolContext(session, call.id, call.name, turn, position, args_hash, started_us, limit_s)
         checked = self._checked(call, tool.check(call.arguments, context), spec)
         if checked is not None:
             return await self._explained(call, checked)
