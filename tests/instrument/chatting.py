@@ -14,8 +14,6 @@ from playhead.instrument.clients import wrap
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
-Server = "Callable[[dict[str, Any]], dict[str, Any] | httpx2.Response]"
-
 
 def says(text: str) -> dict[str, Any]:
     """Return a message with a text."""
