@@ -228,13 +228,12 @@ async def timeout(node: Node) -> str:
 
 def beside(node: Node) -> Any:
     """Start the parts beside each other."""
-    started = asyncio.gather(*map(run, node.parts))
-    started.add_done_callback(seen)
+    (started := asyncio.gather(*map(run, node.parts))).add_done_callback(seen)
     return started
 
 
 def seen(future: Any) -> None:
-    """Take the exception of what nobody waits for any more, so that asyncio does not report it."""
+    """Take the exception of what nobody waits for, which asyncio would report."""
     _ = future.cancelled() or future.exception()
 
 
