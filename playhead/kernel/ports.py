@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,15 +15,19 @@ if TYPE_CHECKING:
     from playhead.trace.values import JsonValue
 
 
+Fallbacks: TypeAlias = "list[tuple[FallbackInfo, Model]]"
+"""Fallback models, in order, each with its record in the header."""
+
+
 class ModelPort(Protocol):
     """Asks the model."""
 
     adapter: Model
     """The current model."""
-    fallbacks: list[tuple[FallbackInfo, Model]]
-    """The remaining fallback models, in order, each with its record in the header."""
+    fallbacks: Fallbacks
+    """The remaining ones."""
 
-    def answer_with(self, adapter: Model, fallbacks: list[tuple[FallbackInfo, Model]]) -> None:
+    def answer_with(self, adapter: Model, fallbacks: Fallbacks) -> None:
         """Replace the model and its fallbacks."""
 
     @property

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from playhead.kernel.lifecycle.own_control import OwnControl
     from playhead.kernel.models.base import Model
     from playhead.kernel.outcome import Outcome
-    from playhead.kernel.ports import ModelPort, ThreadPort, ToolPort
+    from playhead.kernel.ports import Fallbacks, ModelPort, ThreadPort, ToolPort
     from playhead.kernel.state import KernelState, PlannedCall
     from playhead.spans.current import CurrentSpans, Operation
     from playhead.trace.events import BudgetReserved, ErrorInfo, EventBase, LlmRequested
@@ -327,9 +327,7 @@ class World:
         """Return the model that answers this owner's requests."""
         return model
 
-    def fallbacks_for(
-        self, owner: str, infos: Sequence[FallbackInfo], models: Sequence[Model]
-    ) -> list[tuple[FallbackInfo, Model]]:
+    def fallbacks_for(self, owner: str, infos: Sequence[FallbackInfo], models: Sequence[Model]) -> Fallbacks:
         """Return this owner's fallback models, in order."""
         return list(zip(infos, models, strict=True)) if models else []
 

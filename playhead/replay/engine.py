@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from playhead.diagnose.diff_types import RunDiff
     from playhead.kernel.models.base import Model
     from playhead.kernel.outcome import Outcome
+    from playhead.kernel.ports import Fallbacks
     from playhead.trace.header import AgentHeader
     from playhead.trace.types import FallbackInfo, ToolSpec
     from playhead.trace.values import JsonValue
@@ -270,9 +271,7 @@ class ReplayWorld(World):
         """Return why the replay stopped, once it has ended; None if it did not. `why` is what the run says."""
         return why
 
-    def fallbacks_for(
-        self, owner: str, infos: Sequence[FallbackInfo], models: Sequence[Model]
-    ) -> list[tuple[FallbackInfo, Model]]:
+    def fallbacks_for(self, owner: str, infos: Sequence[FallbackInfo], models: Sequence[Model]) -> Fallbacks:
         """Return no fallbacks: a replay tests the model that it names, and stops if that model does not answer."""
         return []
 
@@ -319,15 +318,7 @@ class ReplayWorld(World):
         of_hooks = name in (HOOK, POLICY)
         if name == SEED or (of_hooks and self.given(owner) is not None):  # seeds are in the recording or come from code
             return await super().fact(owner, name, key, answer)
-        serving = self.answers.decided(owner, key) if name == "approval" else None
-        place = self.answers.places.of(owner)
-        source = place.sources[0] if place.is_owner else ""
-        if serving is not None:
-            if serving.is_made_up:
-                return {"approved": True, "why": f"{serving.rung}: nobody was asked and nothing runs", "by": "replay"}
-            recorded = serving.call
-            source, key = ("", "") if recorded is None else (recorded.owner, recorded.started.call_id)
-        answers = self._facts[source, name, key]
+        answers = self.answers.facts_for(self._facts, owner, name, key)
         if not answers and of_hooks and self._has_code:
             return await super().fact(owner, name, key, answer)  # it only observes what the replay did
         if not answers:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from playhead.compose.harness import Harness
     from playhead.kernel.models.base import Model
     from playhead.kernel.outcome import Outcome
+    from playhead.kernel.ports import Fallbacks
     from playhead.kernel.state import KernelState
     from playhead.replay.plan import Plan
     from playhead.trace.header import AgentHeader
@@ -151,9 +152,7 @@ class ForkWorld(ReplayWorld):
         """Return the recorded answers before the turn, and the live model after it."""
         return GivenModel(model.name, partial(self.complete, owner, model))
 
-    def fallbacks_for(
-        self, owner: str, infos: Sequence[FallbackInfo], models: Sequence[Model]
-    ) -> list[tuple[FallbackInfo, Model]]:
+    def fallbacks_for(self, owner: str, infos: Sequence[FallbackInfo], models: Sequence[Model]) -> Fallbacks:
         """Return the recorded answers of fallback models; a live model has no fallback."""
         if self.frozen is None:
             return super().fallbacks_for(owner, infos, models)

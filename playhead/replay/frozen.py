@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from playhead.diagnose.recording import OwnerRecording, RecordedCall, Recording
     from playhead.kernel.models.base import Model
+    from playhead.kernel.ports import Fallbacks
     from playhead.trace.header import AgentHeader, SourceInfo
     from playhead.trace.values import JsonValue
 
@@ -62,9 +63,7 @@ class FrozenWorld(World):
         """Return the recorded answers of this owner."""
         return self.answers_of(owner, model.name)
 
-    def fallbacks_for(
-        self, owner: str, infos: Sequence[FallbackInfo], models: Sequence[Model]
-    ) -> list[tuple[FallbackInfo, Model]]:
+    def fallbacks_for(self, owner: str, infos: Sequence[FallbackInfo], models: Sequence[Model]) -> Fallbacks:
         """Return the recorded answers of this owner's fallback models, under their names."""
         return [(info, self.answers_of(owner, info.model)) for info in infos]
 

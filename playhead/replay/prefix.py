@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from playhead.diagnose.recording import OwnerRecording, RecordedCall, Recording
-    from playhead.trace.types import ToolSpec
 
 FROM_OUTSIDE: Final = frozenset({"cancelled", "kill", "kill_file", "timeout_after", "watchdog"})
 """Endings at an arbitrary moment, from which the run can continue."""
@@ -71,10 +70,6 @@ class Prefix:
         """Return the recorded port events of a call's body."""
         scope = scope_of(owner, call)
         return [each for each in self.whole.records if is_within(each.owner, scope)]
-
-    def spec(self, owner: str, tool: str) -> ToolSpec | None:
-        """Return a tool of an agent or, for a tool's body, of the agent that called it."""
-        return spec_of(tools_of(self.whole), lineage(owner), tool)
 
 
 def prefix_of(recording: Recording) -> Prefix:
@@ -247,7 +242,7 @@ def _may_have_acted(prefix: Prefix, owner: str, call: RecordedCall) -> bool:
 
     A body has not begun while its approval was pending, and not after a denial.
     """
-    spec = prefix.spec(owner, call.started.tool)
+    spec = spec_of(tools_of(prefix.whole), lineage(owner), call.started.tool)
     if spec is None or spec.kind in ("agent", "meta"):  # no such tool; entered again, to its own calls; nothing outside
         return False
     if spec.read_only:

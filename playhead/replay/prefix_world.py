@@ -28,7 +28,7 @@ from playhead.replay.frozen import FrozenModel, FrozenTool, FrozenWorld
 from playhead.replay.prefix import TOLD, Prefix
 from playhead.replay.reproduction import Follower
 from playhead.replay.serving import KEPT
-from playhead.replay.steered import Payload, RecordedHooks
+from playhead.replay.steered import RecordedHooks
 from playhead.trace import events as e
 from playhead.trace.header import AgentHeader, HookInfo
 from playhead.trace.owners import parent_of
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from playhead.kernel.hooks import HookReply, PhaseName, Timing, Unmet
     from playhead.kernel.models.base import Model
     from playhead.kernel.outcome import Outcome
+    from playhead.kernel.ports import Fallbacks
     from playhead.kernel.state import KernelState, PlannedCall
     from playhead.replay.redacted import Rebinding
     from playhead.trace.line import Record
@@ -206,9 +207,7 @@ class PrefixWorld(FrozenWorld):
         self._agents[owner].models = [model]
         return super().model_for(owner, model)
 
-    def fallbacks_for(
-        self, owner: str, infos: Sequence[FallbackInfo], models: Sequence[Model]
-    ) -> list[tuple[FallbackInfo, Model]]:
+    def fallbacks_for(self, owner: str, infos: Sequence[FallbackInfo], models: Sequence[Model]) -> Fallbacks:
         """Return the recorded answers of an agent's fallback models."""
         if self.is_live:
             return World.fallbacks_for(self, owner, infos, models)
@@ -367,9 +366,7 @@ class PrefixHooks(RecordedHooks):
         """Return whether a live hook listens, or a recorded one had an effect."""
         return super().wants(tag) or self._then.wants(tag)
 
-    async def offer(
-        self, session: Session, tag: str, payload: Payload, key: str, details: Mapping[str, Any]
-    ) -> Payload:
+    async def offer(self, session: Session, tag: str, payload: Any, key: str, details: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as in `Hooks`
         """Return the payload as changed by recorded or live hooks."""
         looked_at = tag in BEFORE_CALLS and (session.owner, key) in self._world.prefix.open_calls
         if looked_at or not await self._is_over(session):

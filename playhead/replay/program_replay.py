@@ -116,7 +116,7 @@ class ReplayedProgram(ProgramAgain):
             name, model = "", self._changes.model
         if changes.system_prompt is not None:
             said = system_of(wire)
-            if said == self._prompts.get(self._source(owner)):
+            if said == self._prompts.get(self.answers.source_of(owner)):
                 prompt = changed_prompt(changes.system_prompt, said or "")
             else:
                 self._other_prompts += 1
@@ -172,7 +172,7 @@ class ReplayedProgram(ProgramAgain):
     def value(self, act: Act, answer: Callable[[], Any]) -> Any:  # noqa: ANN401 - JSON
         """Return the recorded answer to a question; nothing is asked again."""
         with self._lock:
-            strands = self._facts.get(self._source(act.owner))
+            strands = self._facts.get(self.answers.source_of(act.owner))
             found = None if strands is None else strands.take_any(act)
         if found is None:
             self.stop(UnrecordedCallError(f"{act.owner} asks for the fact {act.name!r}, which was not recorded for it"))
@@ -184,19 +184,11 @@ class ReplayedProgram(ProgramAgain):
         """Return the recorded decision about a call, or answer to a question of an agent."""
         if name == SEED:
             return answer()
-        if name != "approval":
-            answers = self._asked[self._source(owner), name, key]
-            if not answers:
-                self.stop(UnrecordedCallError(f"{owner} asks for the fact {name!r}, which was not recorded for it"))
-            return answers.popleft()
-        serving = self.answers.decided(owner, key)
-        if serving is not None and serving.is_made_up:
-            return {"approved": True, "why": f"{serving.rung}: nobody was asked and nothing runs", "by": "replay"}
-        call = None if serving is None else serving.call
-        decisions = None if call is None else self._asked[call.owner, name, call.started.call_id]
-        if not decisions:
-            self.stop(UnrecordedCallError(f"{owner} asks for {name} of {key}, which was not recorded"))
-        return decisions[0]
+        answers = self.answers.facts_for(self._asked, owner, name, key)
+        if not answers:
+            what = f"{name} of {key}" if name == "approval" else f"the fact {name!r}"
+            self.stop(UnrecordedCallError(f"{owner} asks for {what}, which was not recorded for it"))
+        return answers[0] if name == "approval" else answers.popleft()
 
     def unused(self) -> Iterator[str]:
         """Yield the overrides that no request got: nothing says what they would change."""
@@ -214,12 +206,8 @@ class ReplayedProgram(ProgramAgain):
         if self._unmet_tools:
             yield f"tools: no request offered {', '.join(sorted(self._unmet_tools))}, so nothing of it was changed"
 
-    def _source(self, owner: str) -> str:
-        place = self.answers.places.of(owner)
-        return place.sources[0] if place.is_owner else ""
-
     def _doubt(self, body: Body, context: ToolContext) -> None:
-        if (self._source(context.owner), body.spec.name, body.act.key) in self._alike:
+        if (self.answers.source_of(context.owner), body.spec.name, body.act.key) in self._alike:
             why = "was called with equal arguments by several threads or tasks, and answered differently"
             self.doubts.append(f"{body.spec.name} {why}: nothing says which answer is whose")
 

@@ -106,11 +106,9 @@ class Recording(diagnose.Recording):
             NotReplayableError: see `playhead.replay.reproduce`.
         """
         require_known(options, ReproduceOptions.__annotations__, "reproduce has no option")
-        if options.get("program") is None:
+        if (program := options.get("program")) is None:
             return await reproduce(self, agent=options.get("agent"))
-        return await reproduce_program(
-            self, options["program"], options.get("args"), sealed=options.get("sealed", False)
-        )
+        return await reproduce_program(self, program, options.get("args"), sealed=options.get("sealed", False))
 
     def reproduce_sync(self, **options: Unpack[ReproduceOptions]) -> Reproduction:
         """Reproduce the recording and block until the outcome."""

@@ -6,7 +6,7 @@ uses none. Only tools that are `live` under `on_missing` run here.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from playhead.errors import AmbiguousResultError, ReplayError, StaleResultError, UnrecordedCallError
 from playhead.kernel.models.base import Model
 from playhead.kernel.outcome import Outcome
-from playhead.replay.calls import NOTHING, Call, Past, State, touched, union
+from playhead.replay.calls import NOTHING, Call, Facts, Past, State, touched, union
 from playhead.replay.matching import Match, Matcher, Place, Places, describe_miss, name_call
 from playhead.replay.missing import MissedCall, Policies, policy_of, simulated, simulated_by
 from playhead.replay.overrides import ResultOverride, ToolFault
@@ -173,6 +173,22 @@ class Answers:
             asked.serving = self._override_of(asked) or served(asked)
         return None if asked is None else asked.serving
 
+    def source_of(self, owner: str) -> str:
+        """Return the recorded owner that an owner of the replay is; empty for one that was not recorded."""
+        place = self.places.of(owner)
+        return place.sources[0] if place.is_owner else ""
+
+    def facts_for(self, facts: Facts, owner: str, name: str, key: str) -> deque[JsonValue]:
+        """Return the recorded answers to a question, or to whether a call may run. Raises like `decided`."""
+        serving = self.decided(owner, key) if name == "approval" else None
+        if serving is None:
+            return facts[self.source_of(owner), name, key]
+        if serving.is_made_up:
+            why = f"{serving.rung}: nobody was asked and nothing runs"
+            return deque([{"approved": True, "why": why, "by": "replay"}])
+        call = serving.call
+        return deque() if call is None else facts[call.owner, name, call.started.call_id]
+
     async def answer(self, owner: str, call_id: str) -> Outcome:
         """Return the answer of an expected call. Raises like `decided`."""
         serving, asked = self.decided(owner, call_id), self._asked.pop((owner, call_id))
@@ -305,15 +321,13 @@ class Answers:
     def _follow(self, asked: Asked, serving: Serving) -> None:
         """Register the possible side effects of a call."""
         recorded, touches = serving.call, touched(asked.spec)
-        agent = agent_path(asked.context.owner)
         if serving.rung in GROUNDED and asked.call.identity is not None:
             if recorded is not None:
                 touches = touches._replace(writes=union(touches.writes, recorded.inner_writes))
-            adrift = recorded is not None and recorded.adrift
-            self._state.follow(asked.call.name, touches, adrift=adrift)
-            return
-        writes = union(touches.writes, self._past.acting.get((agent, asked.spec.name), NOTHING))
-        self._state.lose(writes)
+            self._state.follow(asked.call.name, touches, adrift=recorded is not None and recorded.adrift)
+        else:
+            acting = self._past.acting.get((agent_path(asked.context.owner), asked.spec.name), NOTHING)
+            self._state.lose(union(touches.writes, acting))
 
     async def _outcome(self, asked: Asked, serving: Serving) -> Outcome:
         """Return a call's outcome: a known one, a function's simulation, or the tool's own result."""

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from playhead.kernel.state import KernelState, PlannedCall
     from playhead.trace.types import Request, ToolSpec
 
-Payload: TypeAlias = Any
-"""The payload of a tag."""
 Made: TypeAlias = "e.EmissionChanged | e.EmissionSuppressed | e.HookFailed"
 """What hooks made of a payload; the failure of a required hook comes last."""
 
@@ -73,9 +71,7 @@ class RecordedHooks(Hooks):
         """Return whether a hook had an effect at this tag."""
         return tag in self.tags
 
-    async def offer(
-        self, session: Session, tag: str, payload: Payload, key: str, details: Mapping[str, Any]
-    ) -> Payload:
+    async def offer(self, session: Session, tag: str, payload: Any, key: str, details: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as in `Hooks`
         """Return the payload as the hooks changed it."""
         for event in self._made.pop((tag, key), ()):
             if isinstance(event, e.HookFailed):
