@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter
 
 from playhead.errors import ToolCallError
-from playhead.trace.values import JsonValue, from_json
+from playhead.trace.values import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,19 +21,14 @@ if TYPE_CHECKING:
 
 
 def returned(body: Body, completed: ToolCallCompleted) -> Any:  # noqa: ANN401 - the function's own
-    """Return or raise what the body of a recorded call returned or raised."""
+    """Return or raise what the body of a recorded call returned, of the annotated type where there is one, or raised."""
     if completed.ok:
-        return restored(body.function, completed.result)
+        annotation: Any = inspect.Signature.empty
+        with suppress(Exception):  # an annotation may be any expression
+            annotation = inspect.signature(body.function, eval_str=True).return_annotation
+        return restored_as(annotation, from_json(completed.result))
     assert completed.error is not None  # noqa: S101 - it failed
     raise _raised(body.function, completed.error)
-
-
-def restored(function: Callable[..., Any], result: JsonValue) -> Any:  # noqa: ANN401 - the function's own
-    """Return a recorded result as the function returned it: of the annotated type where there is one."""
-    returned: Any = inspect.Signature.empty
-    with suppress(Exception):  # an annotation may be any expression
-        returned = inspect.signature(function, eval_str=True).return_annotation
-    return restored_as(returned, from_json(result))
 
 
 def restored_as(annotation: Any, value: Any) -> Any:  # noqa: ANN401 - of the annotated type

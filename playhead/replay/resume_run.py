@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import json
 import logging
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from playhead.agent.agent import Agent, carry_on
@@ -35,7 +35,7 @@ from playhead.trace.store import TraceStore, ends_of
 from playhead.trace.values import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from playhead.agent.result import RunResult
@@ -178,29 +178,26 @@ def claimed(recording: Recording, *, again: bool) -> Iterator[None]:
     Raises:
         UsageError: the run is still running or was already resumed.
     """
-    release = _hold(recording)
-    try:
+    with _held(recording):
         if not again:
             require_first(recording)
         yield
-    finally:
-        release()
 
 
-def _hold(recording: Recording) -> Callable[[], None]:
+def _held(recording: Recording) -> AbstractContextManager[object]:
     run = recording.path.with_name(f"{recording.run_id}.jsonl")  # a copy under any name is still this run
     try:
         from playhead.kernel.lifecycle.own_control import OwnControl  # noqa: PLC0415 - for POSIX
 
-        return OwnControl.create(run).close
+        return closing(OwnControl.create(run))
     except ImportError:  # Windows locks files differently
-        return lambda: None
+        return nullcontext()
     except OSError as error:
         if error.errno in (errno.EBUSY, errno.EEXIST):
             why = "is not dead: a process of this machine runs it, or resumes it. See: playhead kill"
             raise UsageError(f"{recording.run_id} {why} {recording.run_id}") from None
         log.warning("whether anybody else resumes %s cannot be told: %s", recording.run_id, error.strerror or error)
-        return lambda: None
+        return nullcontext()
 
 
 def require_first(recording: Recording) -> None:
