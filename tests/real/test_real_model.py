@@ -106,7 +106,7 @@ def test_a_real_run_is_replayed_diffed_and_debriefed(wire: Any, tmp_path: Path) 
     else:
         assert outcome["diff"]["first_divergence"]["kind"] == "llm-responded"
         assert (again.returncode, outcome["stopped"] is None) in ((0, True), (4, False))
-    assert playhead(tmp_path, "diff", "latest").returncode == (0 if outcome["diff"]["identical"] else 1)
+    assert playhead(tmp_path, "diff", "latest", "--replays").returncode == (0 if outcome["diff"]["identical"] else 1)
 
     bodies.clear()
     prompt = "Reply in one short sentence. Use the tool lookup for every fact."
@@ -116,10 +116,10 @@ def test_a_real_run_is_replayed_diffed_and_debriefed(wire: Any, tmp_path: Path) 
     assert changed.returncode in (0, 4), changed.stdout + changed.stderr
     assert bodies[0]["messages"][0]["content"].startswith(prompt)
     assert "Changed" in changed.stdout
-    replayed = load_recording("latest", tmp_path)
+    replayed = load_recording("latest", tmp_path / "replays")
     assert (replayed.header.replay_of, replayed.header.overrides) == (original.run_id, {"system_prompt": prompt})
     for command in ("check", "reproduce", "debrief", "stats"):
-        done = playhead(tmp_path, command, "latest" if command != "stats" else replayed.run_id)
+        done = playhead(tmp_path, command, replayed.run_id)
         assert done.returncode == 0, done.stdout + done.stderr
 
 
