@@ -24,7 +24,7 @@ from playhead.replay.loading import require_known, require_sound
 from playhead.replay.missing import checked_policies
 from playhead.replay.overrides import AgentOverrides, Overrides, OverridesLike, changed_prompt
 from playhead.replay.programs import arguments_of, changed_programs, checked_program, perform
-from playhead.replay.restoring import returned
+from playhead.replay.restoring import returned, served
 from playhead.replay.serving import Answers
 from playhead.replay.strands import strands_of
 from playhead.replay.wire_changes import changed, first_prompt, system_of
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from playhead.importing.wire import WireRequest
+    from playhead.instrument.transports import Served
     from playhead.kernel.outcome import Outcome
     from playhead.kernel.session import Tool, ToolContext
     from playhead.trace.line import Record
@@ -97,12 +98,13 @@ class ReplayedProgram(ProgramAgain):
         self._past = read_past(recording)
         self.answers = Answers(recording, self._past, on_missing, changes.of_calls)
         self._facts = strands_of(recording, {"fact"})
+        self._servers = strands_of(recording, {"request"})
         self._asked = facts_of(recording)
         self._agents = set[str]()
         """The agents that were entered."""
         self._alike = _answered_differently(recording)
         self._prompts = {name: first_prompt(owner) for name, owner in recording.owners.items()}
-        self._other_prompts = self._requests = 0
+        self._other_prompts = self._requests = self._served = 0
         self._reached: set[tuple[str, str]] = set()
         """The overrides that a request got: the agent's name, empty for the root, and the field."""
         self._unmet_tools = {*changes.tools, *(name for each in changes.agents.values() for name in each.tools)}
@@ -139,7 +141,7 @@ class ReplayedProgram(ProgramAgain):
         try:
             with self._lock:
                 serving = self.answers.decided(context.owner, context.call_id)
-                self._doubt(body, context)
+                self._doubt(f"{body.spec.name} was called", body.act)
                 if body.spec.kind != "agent" or (serving is not None and serving.is_made_up):
                     return await self.answers.answer(context.owner, context.call_id)
             if isinstance(body, AgentBody):
@@ -162,12 +164,24 @@ class ReplayedProgram(ProgramAgain):
         assert isinstance(given, AgentTool)  # noqa: S101 - as code has it
         return await given.run(arguments, context)
 
-    def answer(self, act: Act) -> None:
-        """Let a request to a model be sent. What goes to anything else may do anything: it is refused, unless it may be `live`."""
-        if act.name == "http" and self.answers.on_missing.get("http") != "live":
+    def answer(self, act: Act) -> Served | None:
+        """Let a request to a model be sent; what goes to anything else gets its recorded answer, unless it may be sent `live`.
+
+        It may do anything, so nothing else is sent: a request that was not recorded stops the replay.
+        """
+        if act.name != "http" or self.answers.on_missing.get("http") == "live":
+            return None
+        with self._lock:
+            strands = self._servers.get(self.answers.source_of(act.owner))
+            found = None if strands is None else strands.take_any(act)
+        if found is None or not found.entry.is_known:
             fix = "make it in a tool, or send it again with on_missing={'http': 'live'} (--on-missing http=live)"
             sent = act.key.partition(" ")[2]
-            self.stop(UnrecordedCallError(f"{act.owner} sends {sent}, and a replay asks nothing but models: {fix}"))
+            why = "which was not recorded so, and a replay asks nothing but models"
+            self.stop(UnrecordedCallError(f"{act.owner} sends {sent}, {why}: {fix}"))
+        self._served += 1
+        self._doubt("a request was made", act)
+        return served(found.entry)
 
     def value(self, act: Act, answer: Callable[[], Any]) -> Any:  # noqa: ANN401 - JSON
         """Return the recorded answer to a question; nothing is asked again."""
@@ -201,15 +215,17 @@ class ReplayedProgram(ProgramAgain):
 
     def notes(self) -> Iterator[str]:
         """Yield what is to know of the replay."""
+        if self._served:
+            yield f"{self._served} requests that are in no known model's format got their recorded answers, and were not sent"
         if self._other_prompts:
             yield f"{self._other_prompts} requests have another system prompt than their agent's first one, and kept it"
         if self._unmet_tools:
             yield f"tools: no request offered {', '.join(sorted(self._unmet_tools))}, so nothing of it was changed"
 
-    def _doubt(self, body: Body, context: ToolContext) -> None:
-        if (self.answers.source_of(context.owner), body.spec.name, body.act.key) in self._alike:
-            why = "was called with equal arguments by several threads or tasks, and answered differently"
-            self.doubts.append(f"{body.spec.name} {why}: nothing says which answer is whose")
+    def _doubt(self, what: str, act: Act) -> None:
+        if (self.answers.source_of(act.owner), act.name, act.key) in self._alike:
+            why = "with equal arguments by several threads or tasks, and answered differently"
+            self.doubts.append(f"{what} {why}: nothing says which answer is whose")
 
 
 def _result(own: Recording, path: Path | None, *, complete: bool) -> RunResult:
@@ -272,9 +288,9 @@ def _checked_changes(recording: Recording, changes: Overrides) -> Overrides:
 
 
 def _answered_differently(recording: Recording) -> set[tuple[str, str, str]]:
-    """Return the calls, by owner, tool and arguments, that several strands made and that were answered differently."""
+    """Return the calls and requests, by owner, name and key, that several strands made and that were answered differently."""
     found: dict[tuple[str, str, str], set[tuple[int, str]]] = defaultdict(set)
-    for owner, strands in strands_of(recording, {"call"}).items():
+    for owner, strands in strands_of(recording, {"call", "request"}).items():
         for entry in strands.entries:
             found[owner, entry.name, entry.key].add((entry.strand, entry.outcome()))
     return {

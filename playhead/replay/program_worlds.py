@@ -10,7 +10,6 @@ from playhead.diagnose.divergence import Comparison
 from playhead.errors import RecordingEndedError, ReplayError, UnrecordedCallError
 from playhead.instrument.calls import AgentBody
 from playhead.instrument.seam import Halted
-from playhead.instrument.transports import Served
 from playhead.instrument.worlds import ProgramAgain
 from playhead.kernel.lifecycle.threads import run_blocking
 from playhead.kernel.outcome import Outcome
@@ -18,26 +17,25 @@ from playhead.replay.calls import facts_of
 from playhead.replay.divergence import divergences_of
 from playhead.replay.frozen import FrozenWorld
 from playhead.replay.program_comparison import ProgramComparison, named
-from playhead.replay.restoring import returned
+from playhead.replay.restoring import returned, served
 from playhead.replay.strands import Entry, Strands, Turns, done_again, strands_of
 from playhead.trace.events import (
     AgentCompleted,
     FactRecorded,
     KillswitchFired,
     LlmFailed,
-    LlmResponded,
     RunCompleted,
     ToolCallCompleted,
     ToolCallStarted,
 )
 from playhead.trace.owners import is_within
-from playhead.trace.types import Wire
 from playhead.trace.values import JsonValue, as_text, from_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from playhead.diagnose.recording import Recording
+    from playhead.instrument.transports import Served
     from playhead.instrument.worlds import Act, Body
     from playhead.kernel.models.base import Model
     from playhead.kernel.session import Hooks, Session, Tool, ToolContext
@@ -45,8 +43,6 @@ if TYPE_CHECKING:
     from playhead.trace.line import Record
     from playhead.trace.types import FallbackInfo
 
-_LEFT_EARLY: Final = ("", "ClosedEarly", "GeneratorExit")
-"""The errors of streams that the program itself read no further."""
 _SHOWN: Final = 200
 """Characters of a value in a sentence."""
 
@@ -74,27 +70,16 @@ class FrozenProgram(ProgramAgain):
 
     def answer(self, act: Act) -> Served:
         """Return the recorded answer to a request."""
-        return self._served(self._take(act))
+        return served(self._take(act))
 
     async def answer_later(self, act: Act) -> Served:
         """Do the same in turn; a request that was cancelled waits until it is cancelled again."""
         entry = await self._take_in_turn(act)
         if entry.is_known:
-            return self._served(entry)
+            return served(entry)
         if not isinstance(entry.answer, LlmFailed) or entry.answer.wire is None:
             await self._cancelled(entry, act)
-        return replace(self._served(entry), rest=lambda: self._cancelled(entry, act))
-
-    def _served(self, entry: Entry) -> Served:
-        answer = entry.answer
-        assert isinstance(answer, (LlmResponded, LlmFailed))  # noqa: S101 - of a request
-        wire = answer.wire or Wire(error=answer.error.message if isinstance(answer, LlmFailed) else None)
-        body = from_json(wire.body)
-        known = body if isinstance(body, bytes) else str(body or "").encode()
-        kind = answer.error.type if isinstance(answer, LlmFailed) else ""
-        is_broken = wire.error is not None and kind not in _LEFT_EARLY and entry.is_known
-        error = (wire.error or "").removeprefix(f"{kind}: ") if is_broken else None
-        return Served(wire.status or 0, wire.headers, known, error, kind if is_broken else "")
+        return replace(served(entry), rest=lambda: self._cancelled(entry, act))
 
     async def outcome(self, body: Body, context: ToolContext) -> Outcome:
         """Return the recorded outcome of a call; a recorded function is entered, and its own ports are frozen."""

@@ -1,4 +1,4 @@
-"""What was recorded, as a program had it: results and arguments of their types, exceptions of their classes."""
+"""What was recorded, as a program had it: answers of servers, results and arguments of their types, exceptions of their classes."""
 
 from __future__ import annotations
 
@@ -6,18 +6,24 @@ import builtins
 import inspect
 from ast import literal_eval
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import TypeAdapter
 
 from playhead.errors import ToolCallError
+from playhead.instrument.transports import Served
+from playhead.trace.events import ErrorInfo, LlmFailed, LlmResponded, ToolCallCompleted
+from playhead.trace.types import Wire
 from playhead.trace.values import from_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from playhead.instrument.worlds import Body
-    from playhead.trace.events import ErrorInfo, ToolCallCompleted
+    from playhead.replay.strands import Entry
+
+_LEFT_EARLY: Final = ("", "ClosedEarly", "GeneratorExit")
+"""The errors of streams that the program itself read no further."""
 
 
 def returned(body: Body, completed: ToolCallCompleted) -> Any:  # noqa: ANN401 - the function's own
@@ -29,6 +35,19 @@ def returned(body: Body, completed: ToolCallCompleted) -> Any:  # noqa: ANN401 -
         return restored_as(annotation, from_json(completed.result))
     assert completed.error is not None  # noqa: S101 - it failed
     raise _raised(body.function, completed.error)
+
+
+def served(entry: Entry) -> Served:
+    """Return the recorded answer to a request."""
+    answer = entry.answer
+    assert isinstance(answer, (LlmResponded, LlmFailed))  # noqa: S101 - of a request
+    wire = answer.wire or Wire(error=answer.error.message if isinstance(answer, LlmFailed) else None)
+    body = from_json(wire.body)
+    known = body if isinstance(body, bytes) else str(body or "").encode()
+    kind = answer.error.type if isinstance(answer, LlmFailed) else ""
+    is_broken = wire.error is not None and kind not in _LEFT_EARLY and entry.is_known
+    error = (wire.error or "").removeprefix(f"{kind}: ") if is_broken else None
+    return Served(wire.status or 0, wire.headers, known, error, kind if is_broken else "")
 
 
 def restored_as(annotation: Any, value: Any) -> Any:  # noqa: ANN401 - of the annotated type

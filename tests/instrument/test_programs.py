@@ -25,7 +25,7 @@ from tests.kernel.test_run_faults import FullDisk
 from tests.proving import sample
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Generator
+    from collections.abc import AsyncIterator, Callable, Generator
     from pathlib import Path
 
     from playhead import Recording
@@ -326,11 +326,9 @@ def test_sub_agents_of_threads_have_owners_of_their_own() -> None:
     @recorded
     def program() -> None:
         with ThreadPoolExecutor(3) as pool:
-            for each in [pool.submit(copy_context().run, work, key) for key in keys for work in (inner, ask)]:
+            works: tuple[Callable[[str], str], ...] = inner, lambda key: loop(CHAT, key)
+            for each in [pool.submit(copy_context().run, work, key) for key in keys for work in works]:
                 each.result()
-
-    def ask(key: str) -> None:
-        loop(CHAT, key)
 
     with ExitStack() as stack:
         stack.callback(sys.setswitchinterval, sys.getswitchinterval())

@@ -595,9 +595,11 @@ def test_requests_in_unknown_formats_are_reproduced_by_their_bytes() -> None:
     assert [each.requested.model for each in recording.root.exchanges] == ["http/other.example"] * 2
     assert recording.reproduce_sync(program=program).identical
     assert (len(asked), said) == (2, "b'\\xff\\x00one' b'\\xff\\x00'")
-    ways = ("lenient", {"http": "live"})  # it may do anything, so it is sent again only where that is meant
-    verdicts = [recording.replay_sync(program=program, on_missing=each).verdict for each in ways]
-    assert (verdicts, len(asked)) == (["inconclusive", "same"], 4)
+    replays = [recording.replay_sync(program=program, on_missing=each) for each in ("strict", {"http": "live"})]
+    assert ([each.verdict for each in replays], len(asked)) == (["same", "same"], 4)
+    assert "2 requests that are in no known model's format got their recorded answers" in replays[0].notes[0]
+    changed = recorded(name="other")(lambda: str(client.post("https://other.example/v9", content=b"two").content))
+    assert (recording.replay_sync(program=changed, on_missing="lenient").verdict, len(asked)) == ("inconclusive", 4)
     limited = recorded(compose=[budget_limit(max_tokens=100_000)])(other)
     with pytest.raises(RunEndedError, match="wire format"):
         limited()
