@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from playhead import Agent, Context
+from playhead.compose.killswitches import tool_limit
 from playhead.errors import MissingApiKeyError, UnknownModelError, UsageError
 from playhead.replay import Overrides, ResultOverride, replay, reproduce
 from playhead.testing import ScriptedModel, call, calls, text
@@ -194,6 +195,14 @@ async def test_an_agents_answer_can_be_overridden(tmp_path: Path) -> None:
         ({"tool_results": [{"tool": "lookup", "result": 1, "error": "x"}]}, "a result and an error"),
         ({"tool_results": [{"tool": "lookup", "nth": -1}]}, "^nth"),
         ({"tool_results": {"lokup": 5}}, "the recording has no tool 'lokup'. Did you mean 'lookup'"),
+        ({"tool_faults": {"lookup": "slow"}}, "fault: Input should be"),
+        ({"tool_faults": {"lokup": "error"}}, "tool_faults: the recording has no"),
+        ({"tools": {"lokup": None}}, "tools: the recording has no tool 'lokup'. Did you mean 'lookup'"),
+        ({"tools": {"lookup": {"description": "x", "parameters": {}}}}, "tools.lookup.parameters"),
+        ({"strategy": "reflexon"}, "there is no strategy 'reflexon'. Did you mean 'reflexion'"),
+        ({"strategy": 7}, "strategy: Input should be an instance of Strategy"),
+        ({"hooks": print}, "hooks must be a list"),
+        ({"hooks": [tool_limit("lokup", 1)]}, "tool_limit: there is no tool 'lokup'"),
         ({"agents": {"x": {"task": "t"}}}, "AgentOverrides has no field 'task'"),
         (5, "overrides must be Overrides or a dict"),
     ],
@@ -211,7 +220,7 @@ async def test_what_cannot_be_overridden_is_an_error(given: Any, message: str, t
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"on_missing": "lenint"}, "no policy is 'lenint'. Did you mean 'lenient'"),
+        ({"on_missing": "lenint"}, "a function or a model; no policy is 'lenint'. Did you mean 'lenient'"),
         ({"min_grounded": 2}, "min_grounded must be a share"),
         ({"trace": 5}, "trace must be a folder"),
         ({"rebind": {"KEY": "long enough"}}, "the recording redacts nothing as 'KEY'"),

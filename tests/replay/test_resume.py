@@ -389,7 +389,7 @@ async def test_a_resumption_that_dies_is_resumed(tmp_path: Path) -> None:
 
 
 async def test_a_copy_that_is_not_all_of_the_run(tmp_path: Path) -> None:
-    """What it does not hold has happened all the same; a copy that holds as much as the others is as good as they are."""
+    """What it does not hold has happened all the same; a whole copy will do, under any name, but its run's id is taken."""
     path = await dead(tmp_path, make(tmp_path), "tool-call-completed", 2)
     lines = path.read_bytes().splitlines(keepends=True)
     backup = path.with_name("backup.jsonl")
@@ -397,7 +397,10 @@ async def test_a_copy_that_is_not_all_of_the_run(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"backup\.jsonl is not all of whole: whole\.jsonl has more lines of it"):
         await resume(make(None), backup)
     assert DONE == []
+    path.unlink()
     backup.write_bytes(b"".join(lines))
+    with pytest.raises(UsageError, match="whole is the run that died"):
+        await resume(make(None), backup, run_id="whole")
     assert (await resume(make(None), backup)).output == "Charged."
 
 
@@ -427,15 +430,6 @@ async def test_a_run_is_held_while_nothing_beside_it_tells_of_the_resumption(tmp
         each.write_bytes(b"".join(lines[:3]))
     assert (await resume(make(None, turns, meanwhile), path, trace=folder)).output == "Done."
     assert ["is not dead" in each for each in refused] == [True]
-
-
-async def test_what_a_copy_is_called_does_not_matter(tmp_path: Path) -> None:
-    """Its first line says which run it is; the new run may not take that run's id."""
-    path = await dead(tmp_path, make(tmp_path), "tool-call-completed", 2)
-    copy = path.rename(path.with_name("whole (1).jsonl"))
-    with pytest.raises(UsageError, match="whole is the run that died"):
-        await resume(make(None), copy, run_id="whole")
-    assert (await resume(make(None), copy)).output == "Charged."
 
 
 # --- what counts ------------------------------------------------------------------------------------------------------
