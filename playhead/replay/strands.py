@@ -1,11 +1,12 @@
 """What the strands of a recorded program did, and which recorded strand a strand of the replay is.
 
-A strand is a thread or a task of one owner: what it does is in order. Strands have no names that hold from run to run, so a
-strand of the replay is known by what it does: it is a recorded strand that began in the same way. Where two recorded strands
-did the same and were answered differently, nothing tells them apart, and that is said.
+A strand is a thread or a task of one owner. It does one thing after another, so its entries have an order; entries of different
+strands have none. No id of a thread or task is the same in the next run: a strand of the replay is recognized by what it does. It
+counts as a recorded strand that began in the same way, until it does what only another one did (`Strands._switch`). Where two
+recorded strands did the same and were answered differently, nothing tells them apart, and the result is inconclusive.
 
-In a reproduction no answer comes before what the recording has before it: how far a task came when another one returned, failed or
-was cancelled depends on the order of their answers. Blocking calls do not wait: they would keep an event loop from it.
+In a reproduction, tasks get their answers in the recorded order (`Turns`): how far a task came when another one returned, failed or
+was cancelled depends on it. Blocking calls are answered at once, because waiting would block the event loop.
 """
 
 from __future__ import annotations
@@ -40,14 +41,14 @@ if TYPE_CHECKING:
 
 Kind = Literal["request", "call", "fact"]
 POLL_S: Final = 0.001
-"""Seconds after which a task that waits looks again."""
+"""Seconds between two looks of a task that waits."""
 PATIENCE: Final = 300
-"""How often a task looks without any progress before the order is given up: a program that pauses longer goes on without."""
+"""Looks without progress after which a task waits no longer: a program that pauses for longer than this loses the recorded order."""
 
 
 @dataclass(eq=False, slots=True)
 class Entry:
-    """What a recorded program did once at a port, and the answer that it got."""
+    """One act of a recorded program at a port, and the answer that it got."""
 
     owner: str
     strand: int
@@ -61,64 +62,65 @@ class Entry:
     iteration: int | None = None
     """The turn of a call."""
     child: str = ""
-    """The owner of what a call caused."""
+    """The owner of what the body of a call did."""
     answer: LlmResponded | LlmFailed | ToolCallCompleted | FactRecorded | None = None
     """None when the recording ends before it."""
     end_seq: int = 0
-    """The position of the answer."""
+    """The position of the answer in the trace; `seq` is that of the request, call or fact itself."""
     took_us: int = 0
     """How long the answer took."""
     caused: list[Entry] = field(default_factory=list)
-    """What the program that a call entered did."""
+    """What the body of a call did."""
     taken: bool = False
+    """Whether the program of the replay has done this."""
     passed: bool = False
-    """Whether the program has the answer."""
+    """Whether it has the answer, too."""
     enters: bool = False
-    """Whether it is the call of a recorded function or an agent."""
+    """Whether this is the call of a recorded function or an agent, whose body runs in a reproduction."""
 
     @property
     def said(self) -> tuple[Kind, str, str]:
-        """What it asked."""
+        """What was asked, without the answer."""
         return self.kind, self.name, self.key
 
     def fits(self, act: Act) -> bool:
-        """Return whether this is what the program does now, as far as redaction shows."""
+        """Return whether an act of the replay is equal to this, as far as redaction lets that be seen."""
         if (self.kind, self.name) != (act.kind, act.name):
             return False
         return self.key == act.key or self.is_hidden(act.key)
 
     def is_hidden(self, key: str) -> bool:
-        """Return whether redaction made this and what the program does now look the same, and nothing tells them apart."""
-        (one, *then), (other, *now) = (each.partition(" ")[0].split(".") for each in (self.key, key))
-        return one == other and bool(then or now) and not (then and now and comparable(then[0], now[0]))
+        """Return whether both keys are equal after redaction, and no fingerprints tell whether they were equal before."""
+        (hash_then, *then), (hash_now, *now) = (each.partition(" ")[0].split(".") for each in (self.key, key))
+        return hash_then == hash_now and bool(then or now) and not (then and now and comparable(then[0], now[0]))
 
     @property
     def is_known(self) -> bool:
-        """Whether there is an answer to serve: not of what was cancelled, or outlived its program."""
+        """Whether there is an answer to serve: there is none to what was cancelled, or still open when the program ended."""
         answer = self.answer
         if isinstance(answer, LlmFailed):
             return not answer.cancelled
         return answer is not None and not (isinstance(answer, ToolCallCompleted) and answer.ended == "cancelled")
 
     def outcome(self) -> str:
-        """Return the answer, and all that came of it, as one text."""
+        """Return a digest of the answer and of everything that the body of a call did: equal only if nothing tells two apart."""
         answer = self.answer
         if isinstance(answer, ToolCallCompleted):
-            told: object = (answer.ok, answer.result, None if answer.error is None else answer.error.message)
+            answered: object = (answer.ok, answer.result, None if answer.error is None else answer.error.message)
         elif isinstance(answer, FactRecorded):
-            told = answer.value
+            answered = answer.value
         else:
-            told = None if answer is None or answer.wire is None else answer.wire.model_dump(mode="json")
+            answered = None if answer is None or answer.wire is None else answer.wire.model_dump(mode="json")
         caused = sorted(digest(each.kind, each.name, each.key, each.outcome()) for each in self.caused)
-        return digest(told, caused)
+        return digest(answered, caused)
 
 
 class Found(NamedTuple):
-    """The recorded counterpart of what a program does now."""
+    """The recorded counterpart of an act of the replay."""
 
     entry: Entry
     rival: Entry | None = None
-    """An entry that could be meant as well, and was answered differently, or led to other answers."""
+    """Where another recorded strand, which this could be as well, was answered differently."""
 
 
 class Strands:
@@ -126,7 +128,7 @@ class Strands:
 
     def __init__(self, entries: Iterable[Entry], cut: Collection[int] = (), *, at_work: bool = False) -> None:
         self.cut, self.at_work = cut, at_work
-        """The strands whose task was cancelled, and whether some were at work when the function ended."""
+        """The strands whose task was cancelled, and whether tasks were still at work when the function ended."""
         self.entries = sorted(entries, key=lambda each: each.seq)
         self._recorded: dict[int, list[Entry]] = defaultdict(list)
         for each in self.entries:
@@ -148,23 +150,21 @@ class Strands:
         return found
 
     def take_any(self, act: Act) -> Found | None:
-        """Do the same, or take one that is not next: where a live model decides, a program takes other ways."""
+        """Do the same, or take an equal one from anywhere: a program whose model is live may do things in another order."""
         found = self.take(act) or next((Found(each) for each in self.left() if each.fits(act)), None)
         if found is not None:
             found.entry.taken = True
         return found
 
     def expected(self, strand: int) -> Entry | None:
-        """Return what the recorded strand did at this point, for a message."""
+        """Return what the recording has next for a strand, for a message."""
         bound = self._bound.get(strand)
-        if bound is not None:
-            return self._next(bound)
-        return next((each for each in self.entries if not each.taken), None)
+        return next(self.left(), None) if bound is None else self._next(bound)
 
     def is_beyond(self, strand: int) -> bool:
-        """Return whether a thread or task may have come further than in the recording.
+        """Return whether a strand may have come further than in the recording.
 
-        The recording has nothing of it, or nothing more, and it was cancelled, or at work when its function ended.
+        It may if the recording has nothing, or nothing more, of it, and it was cancelled, or at work when its function ended.
         """
         bound = self._bound.get(strand)
         if bound is None:
@@ -172,11 +172,11 @@ class Strands:
         return self._next(bound) is None and (bound in self.cut or (self.at_work and strand > 0))
 
     def left(self) -> Iterator[Entry]:
-        """Yield what was recorded and has not come again."""
+        """Yield what was recorded and has not been done again."""
         return (each for each in self.entries if not each.taken)
 
     def _begin(self, act: Act) -> Found | None:
-        """Take the first of the recorded strands that begin in this way and are nobody's yet."""
+        """Bind a new strand to the first recorded one that begins with this act and is not bound yet."""
         used = set(self._bound.values())
         free = [number for number in self._recorded if number not in used and self._fits_first(number, act)]
         if not free:
@@ -190,7 +190,7 @@ class Strands:
         return first.fits(act) and not first.taken
 
     def _rival(self, one: int, other: int) -> Entry | None:
-        """Return where two recorded strands that did the same so far were answered differently."""
+        """Return the first entry at which two recorded strands, having done the same, were answered differently."""
         for mine, theirs in zip(self._recorded[one], self._recorded[other], strict=False):
             if mine.said != theirs.said:
                 return None
@@ -202,30 +202,40 @@ class Strands:
         return next((each for each in self._recorded[recorded] if not each.taken), None)
 
     def _switch(self, act: Act, mine: int) -> Found | None:
-        """Become another recorded strand that did, and was answered, the same so far, and then did this."""
+        """Bind a strand to another recorded one, if its act shows that it is that one.
+
+        An example: two tasks look up x. One then looks up a, the other b. Whichever comes first in the replay is bound to the
+        first recorded one. When it looks up b, it turns out to be the other one, and the two are exchanged.
+        """
         done = [each for each in self._recorded[mine] if each.taken]
         for number, entries in self._recorded.items():
-            rest = entries[len(done) :]
-            if number == mine or not rest or not rest[0].fits(act) or rest[0].taken:
-                continue
-            both = [*zip(done, entries, strict=False)]
-            same = all((one.said, one.outcome()) == (other.said, other.outcome()) for one, other in both)
-            owner = next((strand for strand, other in self._bound.items() if other == number), None)
-            if not same or (owner is not None and any(each.taken for each in rest)):
-                continue
-            if owner is None:
-                for one, other in both:
-                    one.taken, other.taken = False, True
-                    one.passed, other.passed = False, one.passed
-            else:
-                self._bound[owner] = mine
-            self._bound[act.strand] = number
-            return Found(rest[0])
+            if number != mine and _continues(done, entries, act):
+                self._exchange(mine, number, done)
+                return Found(entries[len(done)])
         return None
+
+    def _exchange(self, mine: int, other: int, done: list[Entry]) -> None:
+        """Let the strands bound to two recorded ones change places, and count what was `done` in `mine` for the other one."""
+        places = {mine: other, other: mine}
+        self._bound = {strand: places.get(number, number) for strand, number in self._bound.items()}
+        for one, same in zip(done, self._recorded[other], strict=False):
+            if not same.taken:  # else both strands have done this
+                one.taken, same.taken = False, True
+                one.passed, same.passed = False, one.passed
+
+
+def _continues(done: list[Entry], entries: list[Entry], act: Act) -> bool:
+    """Return whether a recorded strand begins like `done`, with equal answers, and continues with this act, done by nobody yet."""
+    rest = entries[len(done) :]
+    if not rest or not rest[0].fits(act) or any(each.taken for each in rest):
+        return False
+    return all(
+        (one.said, one.outcome()) == (same.said, same.outcome()) for one, same in zip(done, entries, strict=False)
+    )
 
 
 def strands_of(recording: Recording, kinds: Collection[Kind]) -> dict[str, Strands]:
-    """Return the strands of each owner of a recorded program, with what they did at these ports."""
+    """Return the strands of each owner in a recording, with the entries of these kinds."""
     owners, by_rules = recording.owners, recording.header.redacted
     found = {name: list(_entries(owner, by_rules=by_rules)) for name, owner in owners.items()}
     cut = {name: {each.value for each in owner.facts if each.name == CANCELLED} for name, owner in owners.items()}
@@ -246,8 +256,8 @@ def strands_of(recording: Recording, kinds: Collection[Kind]) -> dict[str, Stran
 
 
 def _entries(owner: OwnerRecording, *, by_rules: bool) -> Iterator[Entry]:
-    """Yield what an owner did at its ports; not the calls that a killswitch or an approver kept from running."""
-    open_: dict[object, tuple[Entry, int]] = {}
+    """Yield what an owner did at its ports, without the calls that a killswitch or an approver kept from running."""
+    open_: dict[object, tuple[Entry, int]] = {}  # with the time of each
     found: list[Entry] = []
     for record in owner.records:
         entry = _entry(owner.owner, record, by_rules=by_rules)
@@ -279,22 +289,27 @@ def _entry(owner: str, record: Record, *, by_rules: bool) -> Entry | None:
 
 
 def _name(event: EventBase) -> object:
+    """Return what the start and the end of a request or call have in common."""
     if isinstance(event, (LlmRequested, LlmResponded, LlmFailed)):
         return event.request, event.attempt
     return getattr(event, "call_id", id(event))
 
 
 class Turns:
-    """The turns of a program's threads and tasks."""
+    """The recorded order of answers, in which the tasks of a reproduced program take turns.
+
+    An answer is due when the program has every answer that came before it in the recording, and has asked everything that it had
+    asked before it.
+    """
 
     def __init__(self, strands: Mapping[str, Strands]) -> None:
         entries = [*done_again(strands, "root")]
-        self._asked = deque(sorted(entries, key=lambda each: each.seq))
-        self._answered = deque(sorted((each for each in entries if each.is_known), key=lambda each: each.end_seq))
+        self._to_ask = deque(sorted(entries, key=lambda each: each.seq))
+        self._to_answer = deque(sorted((each for each in entries if each.is_known), key=lambda each: each.end_seq))
         self.moves = 0
-        """The progress of the program."""
+        """Grows whenever the program asks something or gets an answer."""
         self.is_lost = False
-        """Whether the program did not come as far as in the recording, so that nothing waits for its turn any more."""
+        """Whether the program stood still before it came as far as in the recording, so that nothing waits for its turn any more."""
 
     def pass_on(self, entry: Entry) -> None:
         """Note that the program has this answer."""
@@ -302,15 +317,15 @@ class Turns:
         self.moves += 1
 
     async def come(self, entry: Entry) -> None:
-        """Wait until an answer is due."""
+        """Wait until an answer is due, and note that the program has it."""
         await self.wait(lambda: self.is_lost or self._is_due(entry))
         self.pass_on(entry)
 
     async def wait(self, ready: Callable[[], bool], least_s: float = 0) -> bool:
-        """Wait until something holds; return False if the program makes no progress meanwhile, for `least_s` at least."""
+        """Wait until `ready`; return False if the program makes no progress for `PATIENCE` looks, which begin after `least_s`."""
         moves = looks = -1
         while not ready():
-            if moves != self.moves:
+            if moves != self.moves:  # progress since the last look, or the first look
                 moves, looks, since_s = self.moves, 0, time.monotonic()
             looks += time.monotonic() - since_s >= least_s
             if looks > PATIENCE:
@@ -320,16 +335,16 @@ class Turns:
         return True
 
     def _is_due(self, entry: Entry) -> bool:
-        while self._asked and self._asked[0].taken:
-            self._asked.popleft()
-        while self._answered and self._answered[0].passed:
-            self._answered.popleft()
-        is_next = not self._answered or self._answered[0].end_seq >= entry.end_seq
-        return is_next and (not self._asked or self._asked[0].seq > entry.end_seq)
+        while self._to_ask and self._to_ask[0].taken:
+            self._to_ask.popleft()
+        while self._to_answer and self._to_answer[0].passed:
+            self._to_answer.popleft()
+        is_next = not self._to_answer or self._to_answer[0].end_seq >= entry.end_seq
+        return is_next and (not self._to_ask or self._to_ask[0].seq > entry.end_seq)
 
 
 def done_again(strands: Mapping[str, Strands], owner: str) -> Iterator[Entry]:
-    """Yield what a program does again: not what the bodies of its tools did, which do not run."""
+    """Yield what a program does again in a reproduction: not what the bodies of its tools did, which do not run."""
     for each in strands[owner].entries if owner in strands else ():
         yield each
         if each.enters:
