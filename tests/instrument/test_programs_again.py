@@ -192,12 +192,20 @@ def openai_error() -> Any:
 
 
 async def test_equal_calls_beside_each_other_with_other_answers_are_inconclusive() -> None:
-    """Nothing says which answer is whose, so it is said; calls one after the other are no such case."""
-    numbers = iter(range(100))
+    """Nothing says which answer is whose, so it is said; calls in order, and equal answers of tasks that change places, are known."""
+    numbers, order = iter(range(100)), ["a", "b"]
     counting = Chat(lambda _: says(str(next(numbers))))
 
     async def ask() -> Any:
         return (await counting.acreate([PROMPT])).choices[0].message.content
+
+    async def part(last: str, done: asyncio.Event) -> None:
+        lookup("x")
+        await asyncio.sleep(0)
+        if last == order[1]:
+            await done.wait()
+        _ = lookup("y"), lookup(last)
+        done.set()
 
     @recorded
     async def beside() -> Any:
@@ -207,12 +215,16 @@ async def test_equal_calls_beside_each_other_with_other_answers_are_inconclusive
     async def in_order() -> Any:
         return [await ask(), await ask()]
 
-    await beside()
-    outcome = await playhead.load_recording("latest").reproduce(program=beside)
-    assert (outcome.identical, len(outcome.ambiguous)) == (False, 1)
-    await in_order()
-    outcome = await playhead.load_recording("latest").reproduce(program=in_order)
-    assert (outcome.identical, outcome.ambiguous) == (True, ())
+    @recorded
+    async def changing_places() -> None:
+        order.reverse()
+        done = asyncio.Event()
+        await asyncio.gather(*(part(each, done) for each in order))
+
+    for program, expected in ((beside, (False, 1)), (in_order, (True, 0)), (changing_places, (True, 0))):
+        await program()
+        outcome = await playhead.load_recording("latest").reproduce(program=program)
+        assert (outcome.identical, len(outcome.ambiguous)) == expected
 
 
 def test_a_run_that_a_budget_ended_reproduces() -> None:
