@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, PrivateAttr
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from playhead.diagnose.recording import Recording, read_recording
 from playhead.kernel.state import Step
@@ -47,7 +47,7 @@ class RunResult(BaseModel):
     """The number of attempts whose cost is unknown: `cost_usd` is then a lower bound. None when there are none."""
     iterations: int
     """Turns of the loop."""
-    steps: tuple[Step, ...]
+    steps: tuple[Step, ...] = Field(repr=False)
     """Thoughts, calls and observations, in order."""
     terminated_because: str | None = None
     """The reason given by the hook or killswitch that ended the run."""

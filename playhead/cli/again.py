@@ -36,6 +36,7 @@ for them), files, which of its tasks comes first, or a generator that was left e
 PARTIAL: Final = {
     "open": "the recording has no end: what would have come after it is not known",
     "truncated": "the recording is cut off: what came after is not known",
+    "closed": "the run was cut off: what would have come after that is not known",
 }
 
 
@@ -101,7 +102,7 @@ def reproduction_exit_code(outcome: Reproduction) -> int:
     """Return 0 when the whole run came out the same, 1 at a divergence, 4 when it is inconclusive."""
     if not outcome.identical:
         return exits.INCONCLUSIVE if outcome.redacted or outcome.ambiguous else exits.FAILED
-    return exits.OK if outcome.status == "closed" else exits.INCONCLUSIVE
+    return exits.OK if outcome.is_whole else exits.INCONCLUSIVE
 
 
 def reproduction_rows(outcome: Reproduction) -> Iterator[Line]:
@@ -110,7 +111,7 @@ def reproduction_rows(outcome: Reproduction) -> Iterator[Line]:
 
     many = len(outcome.divergences)
     if outcome.identical:
-        word = ("identical: ", "bold green") if outcome.status == "closed" else ("so far: ", "bold yellow")
+        word = ("identical: ", "bold green") if outcome.is_whole else ("so far: ", "bold yellow")
         yield Line(word, f"{outcome.events} events came out as recorded")
     else:
         count = f"{counted(many, 'divergence')} in {outcome.events} events"
@@ -130,7 +131,7 @@ def reproduction_rows(outcome: Reproduction) -> Iterator[Line]:
 
 
 def _remarks(outcome: Reproduction) -> Iterator[Line]:
-    unsure = [] if outcome.status == "closed" else [PARTIAL.get(outcome.status, outcome.status)]
+    unsure = [] if outcome.is_whole else [PARTIAL.get(outcome.status, outcome.status)]
     unsure += ["redaction changed what was recorded"] if outcome.redacted and not outcome.identical else []
     said = {
         "inconclusive": (*unsure, *outcome.ambiguous),

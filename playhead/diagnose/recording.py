@@ -160,7 +160,7 @@ class Recording:
 
     path: Path
     """The file."""
-    records: tuple[Record, ...]
+    records: tuple[Record, ...] = field(repr=False)
     """Every event, in the order of the file."""
     problems: tuple[Problem, ...]
     """What is wrong with the file. A replay refuses a damaged file, and says where a truncated one ends."""

@@ -73,6 +73,11 @@ class ReplayResult:
     notes: tuple[str, ...]
     """Notes about the replay, one sentence each."""
 
+    def __repr__(self) -> str:
+        """Return what it came to, on one line; the fields and `print(result.diff)` have the rest."""
+        said = f"verdict={self.verdict!r}, grounded={self.grounded}, stopped={self.stopped!r}"
+        return f"ReplayResult(run_id={self.run.run_id!r}, {said}, tool_edits={len(self.diff.tool_sequence)})"
+
     @cached_property
     def diff(self) -> RunDiff:
         """The recorded run compared with the replay."""
@@ -241,7 +246,8 @@ def notes_on_results(overrides: Overrides, answers: Answers) -> Iterator[str]:
     for number, rule in enumerate(overrides.of_calls):
         if number not in answers.used:
             which = rule.tool if rule.nth is None else f"call {rule.nth} of {rule.tool}"
-            yield f"the override of {which} was not used: it fitted {answers.fitted[number]} calls of the replay"
+            fitted, hint = answers.fitted[number], answers.unknown.get(number, "")
+            yield f"the override of {which} was not used: it fitted {fitted} calls of the replay{hint and f'.{hint}'}"
 
 
 class ReplayWorld(World):

@@ -68,15 +68,21 @@ def arguments_of(recording: Recording, program: Recorded, given: Mapping[str, An
 def checked_program(recording: Recording, program: object) -> Recorded:
     """Return the program that a recording is run again with.
 
+    A program is known by its function or by its name: a module may be renamed, or be the script itself.
+
     Raises:
-        UsageError: it is not a recorded function, its `compose=` cannot guard it, or the recording is not one of a program.
+        UsageError: it is not a recorded function, its `compose=` cannot guard it, or the recording is not one of this program.
     """
     known = getattr(program, "recorded", program)
     if not isinstance(known, Recorded):
         raise UsageError(f"program= is a function with @playhead.recorded; it is {program!r}")
     if recording.header.agent.strategy != STRATEGY:
         raise UsageError(f"{recording.run_id} is a run of an agent, not of a program: leave out program=")
-    _ = known.agent  # raises before anything runs: what a running program raises is the program's own
+    name, was = recording.header.agent.name, str(recording.header.agent.strategy_settings["function"])
+    # `agent` raises before anything runs: what a running program raises is the program's own
+    if known.agent.header.name != name and known.function.__qualname__ != was.partition(":")[2]:
+        fix = f"if it was renamed, @playhead.recorded(name={name!r}) says so"
+        raise UsageError(f"{recording.run_id} is a run of {was}, and program= (--program) is {known.reference}; {fix}")
     return known
 
 

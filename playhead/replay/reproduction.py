@@ -105,6 +105,11 @@ class Reproduction:
     """Of a program: the tools that it does not call through Playhead, so that what it does for them is not frozen; and where tasks
     that were cancelled, or at work when their function ended, came less or more far than in the recording."""
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the recording ends where the run did, so that `identical` is about all of the run."""
+        return self.status == "closed" and not self.cut_short
+
 
 async def reproduce(recording: Recording | str | Path, *, agent: Agent | None = None) -> Reproduction:
     """Run a recording again with model, tools and facts frozen, and compare every event.

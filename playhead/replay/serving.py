@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from playhead.errors import AmbiguousResultError, ReplayError, StaleResultError, UnrecordedCallError
+from playhead.errors import AmbiguousResultError, ReplayError, StaleResultError, UnrecordedCallError, nearest
 from playhead.kernel.models.base import Model
 from playhead.kernel.outcome import Outcome
 from playhead.replay.calls import NOTHING, Call, Facts, Past, State, touched, union
@@ -128,9 +128,19 @@ class Answers:
         return sum(self.rungs[rung] for rung in GROUNDED) / calls if calls else None
 
     def suffice(self, least: float) -> bool:
-        """Return whether this share of the calls is grounded; what the caller gave does not count."""
+        """Return whether this share of the calls is grounded, but for what the caller gave, and no override is `unknown`."""
         share = self.grounded(*GIVEN)
-        return share is None or share >= least
+        return not self.unknown and (share is None or share >= least)
+
+    @property
+    def unknown(self) -> dict[int, str]:
+        """The overrides of tools that the recording does not have and the replay did not call: nothing says what they do.
+
+        By number, with the nearest tool that the recording has.
+        """
+        known = {name for tools in self._past.specs.values() for name in tools}
+        unused = ((number, rule.tool) for number, rule in enumerate(self.results) if number not in self.used)
+        return {number: nearest(tool, known) for number, tool in unused if tool not in known}
 
     def note(self, record: Record) -> None:
         """Register a call, whether or not it is refused."""

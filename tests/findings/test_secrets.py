@@ -91,7 +91,8 @@ def everything_of(error: BaseException) -> list[str]:
         if each is not None and each not in seen:
             seen.append(each)
             said += [str(each), repr(each), repr(each.args), repr(getattr(each, "__notes__", ()))]
-            said += [repr(getattr(each, "result", "")), str(getattr(getattr(each, "result", None), "debrief", ""))]
+            result = getattr(each, "result", None)
+            said += [repr(result), repr(getattr(result, "steps", ())), str(getattr(result, "debrief", ""))]
             left += [each.__cause__, each.__context__]
     return said
 
