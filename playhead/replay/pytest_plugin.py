@@ -165,5 +165,5 @@ def _failures(outcome: Reproduction) -> Iterator[str]:
     if len(outcome.divergences) > SHOWN:
         yield f"\n… and {len(outcome.divergences) - SHOWN} more: playhead reproduce shows them"
     yield from outcome.ambiguous
-    if outcome.status != "closed":
-        yield f"nothing is proved: the recording is {outcome.status}"
+    if not outcome.is_whole:
+        yield f"nothing is proved: the recording is {'cut off' if outcome.status == 'closed' else outcome.status}"

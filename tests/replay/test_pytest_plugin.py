@@ -12,6 +12,10 @@ from typing import Any
 import pytest
 
 from playhead import load_recording
+from playhead.testing import TickingClock
+from playhead.trace.events import RunCompleted
+from playhead.trace.recorder import Recorder
+from playhead.trace.writer import TraceWriter
 from tests.docs.pages import PAGES
 
 SAMPLE = Path(__file__).parents[2] / "examples/regression"
@@ -105,11 +109,19 @@ def test_what_is_not_played_fails(project: Any, changes: dict[str, tuple[str, st
 
 
 def test_a_recording_without_an_end_proves_nothing(project: Any, pytester: pytest.Pytester) -> None:
-    """All that is there comes out as recorded, and the test fails nevertheless."""
+    """All that is there comes out as recorded, and the test fails nevertheless; so it does if the run was cut off."""
     path = pytester.path / "traces/late-order.jsonl"
+    records = load_recording(path).records
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
     result = project()
     result.stdout.fnmatch_lines(["nothing is proved: the recording is open"])
+    path.unlink()
+    recorder = Recorder(clock := TickingClock(), TraceWriter(path, clock.now_us))
+    for record in records:
+        cut = {"terminated_by": "cancelled", "status": "failed"} if isinstance(record.event, RunCompleted) else {}
+        recorder.emit(record.event.model_copy(update=cut), record.owner, record.iteration)
+    recorder.seal()
+    project().stdout.fnmatch_lines(["nothing is proved: the recording is cut off"])
 
 
 def test_the_option_records_anew(project: Any, pytester: pytest.Pytester) -> None:
