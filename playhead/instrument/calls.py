@@ -1,4 +1,4 @@
-"""The tool port of a program: tools that it calls as functions, recorded functions and agents of Playhead are tool calls."""
+"""The tool port of a program: its calls of tools, of recorded functions and of Playhead's agents are tool calls."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def call_tool(tool: FunctionTool, args: tuple[Any, ...], kwargs: dict[str, Any])
     if (scope := current_scope()) is None:
         return tool.function(*args, **kwargs)
 
-    def body(context: ToolContext) -> Any:  # noqa: ANN401 - the function's own
+    def start(context: ToolContext) -> Any:  # noqa: ANN401 - the function's own
         named = inspect.signature(tool.function, eval_str=True).parameters.values()
         wants = {each.name: context for each in named if each.annotation is ToolContext and each.name not in given}
         return tool.function(*args, **{**kwargs, **wants})
 
-    made = Body(tool.spec, tool.function, body, to_json(given), body_scope)
-    return call(scope, made, is_async=tool.is_async)
+    body = Body(tool.spec, tool.function, start, to_json(given), body_scope)
+    return call(scope, body, is_async=tool.is_async)
 
 
 def call(scope: Scope, body: Body, *, is_async: bool) -> Any:  # noqa: ANN401 - the function's own
@@ -74,17 +74,17 @@ def call(scope: Scope, body: Body, *, is_async: bool) -> Any:  # noqa: ANN401 - 
     if is_async:
         return _call_async(scope, body)
     tool, planned = _planned(scope, body)
-    made = _made(scope, body, tool, planned)
+    coroutine = _performed(scope, body, tool, planned)
     if body.waits or body.spec.requires_approval or _wants_approval(scope, planned, body.spec):
-        return run_blocking(lambda: made)  # the approver may have to be awaited, so in a thread with an event loop
-    return step(scope, made)
+        return run_blocking(lambda: coroutine)  # an agent or an approver may need an event loop: run one in a thread
+    return step(scope, coroutine)
 
 
 async def _call_async(scope: Scope, body: Body) -> Any:  # noqa: ANN401 - the function's own
-    return await _made(scope, body, *_planned(scope, body))  # in the task that awaits it
+    return await _performed(scope, body, *_planned(scope, body))  # planned here: its strand is the task that awaits it
 
 
-async def _made(scope: Scope, body: Body, tool: DirectTool, planned: PlannedCall) -> Any:  # noqa: ANN401
+async def _performed(scope: Scope, body: Body, tool: DirectTool, planned: PlannedCall) -> Any:  # noqa: ANN401
     try:
         completed = await scope.session.tools.run(planned)
     except RunEndedError as ended:
@@ -95,7 +95,7 @@ async def _made(scope: Scope, body: Body, tool: DirectTool, planned: PlannedCall
 
 
 def _planned(scope: Scope, body: Body) -> tuple[DirectTool, PlannedCall]:
-    """Return the call with its place, as the model's own call where there is one."""
+    """Give a call its strand, position, id and key; where it carries out a call of the model's, the id of that."""
     scope.require_running()
     strand, session = scope.strand(), scope.session
     with scope.lock:
@@ -103,9 +103,9 @@ def _planned(scope: Scope, body: Body) -> tuple[DirectTool, PlannedCall]:
         if not isinstance(tool, DirectTool):
             tool = session.toolset[body.spec.name] = DirectTool(body.spec, scope)
             session.messages.tool_id(body.spec, offered=False)
-        asked, position, turn = _asked_by_model(scope, strand, body), session.at.take_position(), session.at.iteration
-        request, made = (None, None) if asked is None else asked
-        call_id = f"call-{turn or 0}.{position}" if made is None else made.id
+        wanted, position, turn = _wanted_by_model(scope, strand, body), session.at.take_position(), session.at.iteration
+        request, its_call = (None, None) if wanted is None else wanted
+        call_id = f"call-{turn or 0}.{position}" if its_call is None else its_call.id
         while call_id in scope.call_ids:
             call_id += "_"
         scope.call_ids.add(call_id)
@@ -118,7 +118,7 @@ def _planned(scope: Scope, body: Body) -> tuple[DirectTool, PlannedCall]:
     planned = PlannedCall(
         call=ToolCall(id=call_id, name=body.spec.name, arguments=body.arguments),
         position=position,
-        source="program" if made is None else "native",
+        source="program" if its_call is None else "native",
         request=request,
         strand=strand.number,
         turn=turn,
@@ -126,10 +126,11 @@ def _planned(scope: Scope, body: Body) -> tuple[DirectTool, PlannedCall]:
     return tool, planned
 
 
-def _asked_by_model(scope: Scope, strand: Strand, body: Body) -> tuple[int, ToolCall] | None:
-    """Return the model's call that this one carries out, in this strand first: of this tool and these arguments.
+def _wanted_by_model(scope: Scope, strand: Strand, body: Body) -> tuple[int, ToolCall] | None:
+    """Return the number of a request and the model's call in its answer that this call carries out; None if there is none.
 
-    A framework may have added the defaults of arguments that the model did not give.
+    Both calls are of the same tool with equal arguments. A call with fewer arguments comes next, because a framework may have added
+    the defaults of arguments that the model did not give. Among equals, the call whose answer went to this strand comes first.
     """
     named = [
         (made.arguments != body.arguments, of_strand != strand.number, place)
@@ -165,7 +166,7 @@ def _value(scope: Scope, body: Body, completed: ToolCallCompleted) -> Any:  # no
 @contextmanager
 def body_scope(context: ToolContext) -> Iterator[None]:
     """Record what a tool's body asks of clients and tools under the call's own owner."""
-    above: Any = current_scope()  # a body runs inside the call
+    above: Any = current_scope()  # never None: a body runs inside a call
     inner = Scope(context.scope, above.world)
     with entered(inner, WirePort(inner), call_tool):
         yield

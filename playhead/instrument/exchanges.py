@@ -59,7 +59,7 @@ class WirePort:
         return exchange
 
     async def aopen(self, asked: Asked) -> WireExchange:
-        """Do the same without blocking the event loop."""
+        """Do the same as `open` without blocking the event loop."""
         exchange = WireExchange(self._scope, asked)
         while not exchange.admit():  # noqa: ASYNC110 - requests of other threads, which set no event of this loop, are waited for
             await anyio.sleep(POLL_S)
@@ -144,12 +144,14 @@ class WireExchange:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is None:
-            sending.set(self.served is None)
+            sending.set(
+                self.served is None
+            )  # from here until its head, a sealed replay lets the request's socket through
         else:
             self.end(error, b"")
 
     def _numbered(self) -> int:
-        """Return the request's number; a retry by the SDK, which sends the same bytes again, keeps that of the first attempt."""
+        """Return the request's number. A retry by the SDK, which sends the same bytes again, keeps the number of the first attempt."""
         scope, key = self._scope, (self._strand.number, self._hash)
         with scope.lock:
             if self._asked.attempt == 0 or key not in scope.retries:
@@ -160,7 +162,7 @@ class WireExchange:
             return scope.retries[key]
 
     def act(self) -> Act:
-        """Return what the program does."""
+        """Return this request as the world sees it."""
         name = "http" if self._wire is None else self._wire.format.name
         key = f"{self._hash} {self._asked.method} {self._asked.url}"
         return Act(self._scope.session.owner, self._strand.number, "request", name, key, self._content)
@@ -195,7 +197,7 @@ class WireExchange:
     def _requested(self) -> LlmRequested:
         scope, session, asked, sent = self._scope, self._scope.session, self._asked, self._sent
         messages = self._request.messages
-        if sent.wire is None or sent.wire.messages is not messages:  # something was changed
+        if sent.wire is None or sent.wire.messages is not messages:  # a replay or a budget changed it
             sent = Sent(asked, None)
         with scope.lock:
             sent.ranges = scope.sent.ranges(messages[sent.known :], sent.ranges)
@@ -231,7 +233,7 @@ class WireExchange:
         self._status, self._headers = status, dict(headers)
 
     def chunk(self, data: bytes) -> None:  # noqa: ARG002 - `end` gets the whole body
-        """Stop a stream whose run has ended."""
+        """Note when the first piece of a stream arrives; stop a stream whose run has ended."""
         if len(self._at_us) == 1 and is_stream(self._headers.get("content-type", "")):
             self._at_us.append(self._scope.session.run.recorder.clock.now_us())
         if not self._is_over:
@@ -295,7 +297,7 @@ class WireExchange:
 
 
 def asked_of_model(request: Request, parameters: Mapping[str, Any]) -> JsonValue:
-    """Return what a request asks, with its parameters as they are recorded, for a comparison."""
+    """Return what a request says, in the form in which a reproduction compares it; `parameters` are those of the record."""
     messages = [each.model_dump(exclude={"id"}, exclude_defaults=True) for each in request.messages]
     tools = [each.model_dump(exclude_defaults=True) for each in request.tools]
     asked = {"messages": messages, "model": request.model, "parameters": parameters, "tools": tools}

@@ -1,8 +1,8 @@
-"""What steers a program besides its model and its tools: the clock, randomness, anything else that it looks up.
+"""Facts: what decides a program's way besides its model and its tools, such as the clock and randomness.
 
 >>> started = playhead.facts.now()  # doctest: +SKIP
 
-Inside a recorded function the value is recorded, and a replay serves it back. Outside it is simply asked.
+Inside a recorded function the value is recorded, and a replay serves it back. Outside of one, nothing is recorded.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def uuid4() -> uuid.UUID:
 def ask(name: str, function: Callable[[], Any]) -> Any:  # noqa: ANN401 - any JSON value, or an awaitable of one
     """Return the value of `function()` as JSON holds it, and record it under `name`; a replay returns the recorded value.
 
-    Of a coroutine function, await what this returns.
+    If `function` is a coroutine function, await what this returns.
     """
     scope = current_scope()
     if scope is None:

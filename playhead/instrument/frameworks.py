@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 def wrapped_tool(tool: Any, *, read_only: bool) -> Any:  # noqa: ANN401 - of a package that is not imported here
-    """Return a copy of a framework's tool whose calls are recorded; None when it is none.
+    """Return a copy of a framework's tool whose calls are recorded; None for anything else.
 
     Raises:
-        UsageError: the tool has no function to put another one in the place of.
+        UsageError: the tool holds no function that a recorded one could replace.
     """
     for each in type(tool).__mro__:
         if found := _ADAPTERS.get((each.__module__.partition(".")[0], each.__name__)):

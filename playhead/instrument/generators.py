@@ -1,4 +1,4 @@
-"""Recorded generators: each has a context of its own, because whoever takes its steps may do so anywhere."""
+"""Recorded generators: each has a context of its own, because its steps may be taken in any thread or task."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class _Life:
         return self.context.run(step, *given)
 
     def note(self, value: Any) -> Any:  # noqa: ANN401 - what it yielded
-        """Take what it yielded, and return it."""
+        """Add a yielded value to the output, and return it."""
         self._yielded.append(value)
         self._life.returned(self._yielded)
         return value
 
     def end(self, error: BaseException | None = None) -> None:
-        """Record the end; a caller who has read enough ends it well."""
+        """Record the end. A caller that stops reading early closes the generator, which is no failure."""
         known = None if isinstance(error, GeneratorExit) else error
         self.context.run(self._stack.__exit__, None if known is None else type(known), known, None)
 
@@ -50,7 +50,7 @@ class _Steps(Generator[Any, Any, Any]):
     def __init__(self, life: _Life, inner: Generator[Any, Any, Any]) -> None:
         self._life, self._inner = life, inner
 
-    def send(self, value: Any) -> Any:  # noqa: ANN401 - what whoever takes the steps says
+    def send(self, value: Any) -> Any:  # noqa: ANN401 - as a generator
         return self._life.note(self._life.take(self._inner.send, value))
 
     def throw(self, *error: Any) -> Any:  # noqa: ANN401 - as a generator

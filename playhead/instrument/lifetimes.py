@@ -48,10 +48,11 @@ class Lifetime:
         self._started, self._ending, self._on_left = started, ending, on_left
         self._value: Any = None
         self._leaving: list[Task] = []
+        """The timers of the grace periods."""
         self._open = ExitStack()
         self._cancel: Callable[[], object] | None = None
         self._before: set[Any] | None = None
-        """The tasks when a coroutine function began, and its own."""
+        """The tasks of the event loop when a coroutine function began, and its own task; None for a plain function."""
 
     def __enter__(self) -> Self:
         """Record the start.
@@ -88,8 +89,10 @@ class Lifetime:
         with suppress(ValueError):  # a generator that is closed in another context
             self._open.close()
         session = self.scope.session
-        error = self.scope.exit() or error if isinstance(error, asyncio.CancelledError) else error
-        self.scope.over = type(self.scope.world) is ProgramWorld and not session.ended  # a replay lets nothing through
+        if isinstance(error, asyncio.CancelledError):
+            error = self.scope.exit() or error  # `sys.exit` in a task cancels all others, and this one
+        # After a live run that was not ended, calls pass through unrecorded; otherwise they are halted.
+        self.scope.over = type(self.scope.world) is ProgramWorld and not session.ended
         for guard in own_guards(session):
             guard.stop()
         is_cancelled = session.ending.interrupted and isinstance(error, asyncio.CancelledError)
@@ -100,7 +103,7 @@ class Lifetime:
                 task.uncancel()
             if session.parent is None or not session.parent.ended:
                 raise self._stopped() from error
-            self.scope.require_running()
+            self.scope.require_running()  # raises Halted, which unwinds the program above: it has ended as well
         else:
             self._end(error)
 

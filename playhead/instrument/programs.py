@@ -63,7 +63,7 @@ class Program(Strategy):
     arguments: dict[str, Any] = Field(default_factory=dict)
     """The arguments of the call as JSON, by name."""
     not_json: tuple[str, ...] = ()
-    """The arguments that are no JSON; a replay has to be given them."""
+    """Arguments that JSON cannot hold; a replay needs them again."""
 
     async def run(self, state: KernelState, session: Session) -> KernelState:  # noqa: ARG002 - as every strategy
         """Refuse: only the function itself can do what it does.
@@ -98,7 +98,7 @@ class Clients:
 
 
 class Recorded:
-    """A function each call of which is a run. It is called as before."""
+    """A recorded function: each call is a run. It is called as before."""
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class Recorded:
     # --- a run ------------------------------------------------------------------------------------------------------
 
     def begin(self, bound: inspect.BoundArguments, opens: Opens, world: ProgramWorld, about: About) -> Any:  # noqa: ANN401
-        """Run the function as a run of its own; return what calling it returns. `about` are fields of `RunStarted`."""
+        """Run the function as a run, which `opens` opens; return what calling it returns. `about` are fields of `RunStarted`."""
         return self._run(bound, lambda: self._lifetime(opens(), bound, world, about))
 
     def _run(self, bound: inspect.BoundArguments, lives: Callable[[], Any]) -> Any:  # noqa: ANN401 - as the function
@@ -256,7 +256,7 @@ async def _awaited(function: Callable[..., Any], bound: inspect.BoundArguments, 
 
 
 def _is_json(value: object, as_json: JsonValue) -> bool:
-    """Return whether a value comes back from its JSON."""
+    """Return whether a value can be restored from its JSON."""
     try:
         return bool(from_json(as_json) == value)
     except Exception:  # noqa: BLE001 - a value compares as it likes
@@ -272,7 +272,7 @@ def task_of(header: AgentHeader) -> str:
 
 
 def _as_function(program: Recorded) -> Callable[..., Any]:
-    """Return a function that calls the program: a coroutine function for one, because frameworks look at that."""
+    """Return a function that calls the program: a coroutine function if the program is one, because frameworks check that."""
 
     async def wait(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the function
         return await program(*args, **kwargs)

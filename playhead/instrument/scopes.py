@@ -1,8 +1,8 @@
-"""What a recorded program does now: whose scope, and in which strand, this thread or task is.
+"""Where a recorded program is now: the scope and the strand of this thread or task.
 
 A *scope* is the program's side of one session: the run's, a nested recorded function's, or that of a tool's body. A *strand* is
-a thread or task in it. What one strand does is in order, and the same each time; in which order strands take turns is not. So
-replays serve, and compare, strand by strand.
+a thread or task in it. One strand does the same things in the same order in each run; the order in which strands take turns
+varies. So replays serve, and compare, strand by strand.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Strand:
     sent: Sent | None = None
     """Its last request."""
     said: object = None
-    """What the event of that says beside numbers, if redaction concerns nothing in it."""
+    """What its event says besides numbers, if that holds no secret: an equal event is not searched again."""
 
 
 _strand: Final[ContextVar[Strand | None]] = ContextVar("playhead-strand", default=None)
@@ -59,7 +59,7 @@ class Scope:
         self.world = world
         self.lock = threading.RLock()
         self.sent = SentMessages(session)
-        """The thread, as requests send it."""
+        """The messages that requests send."""
         self.requests = 0
         """The requests so far."""
         self.retries: dict[tuple[int, str], int] = {}
@@ -102,7 +102,7 @@ class Scope:
         _strand.set(strand)
 
     def is_over(self, what: str) -> bool:
-        """Return whether the function has returned, so that what its threads still do is recorded nowhere; say so."""
+        """Return whether the function has returned; if it has, warn that `what`, a thread's act, is not recorded."""
         for notice in (self.world.notice, *elsewhere) if self.over else ():
             notice(what)
         return self.over
@@ -164,7 +164,7 @@ def _place() -> tuple[int, object]:
 
 
 def step(scope: Scope, coroutine: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401 - what the coroutine returns
-    """Run a coroutine of the kernel that waits for nothing, without an event loop, and return its value.
+    """Run a coroutine of the kernel, which must not wait for anything, without an event loop; return its value.
 
     Raises:
         Halted: it wanted to wait because the run has ended.

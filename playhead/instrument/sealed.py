@@ -50,7 +50,7 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
     if event != "socket.connect" or not _stops or sending.get():
         return
     address = arguments[1]
-    if isinstance(address, tuple):  # of a network, not of this machine's files
+    if isinstance(address, tuple):  # a network address; that of a Unix socket is a path
         where = ":".join(map(str, address[:2]))
         stop = _own.get() or _stops[-1]
         stop(UnrecordedCallError(f"the replay is sealed, and something connects to {where}"))

@@ -41,16 +41,16 @@ class Sent:
     end: int = 0
     """Where the last message ends; 0 where that is not known."""
     needles: tuple[bytes, ...] | None = None
-    """The secrets of which it holds none, as far as it is known; None where redaction concerns it."""
+    """The known secrets when the body was found to hold none of them; None if redaction concerns it."""
     hashed: Any = None
-    """The hash of the body up to `end`, of a request whose `identity` is not known yet up to `begin`; None where it is not known."""
+    """The running hash of the body: up to `begin` before `identity`, up to `end` after it; None where it is not known."""
     ranges: tuple[Range, ...] = ()
     """The ids of the messages, as far as they are known."""
 
     def identity(self, redactor: Redactor) -> str:
-        """Return the hash of the body after redaction; with a fingerprint where what that hides would look the same."""
+        """Return the hash of the body after redaction; with a fingerprint where redaction makes different bodies look the same."""
         body, begin = self.asked.body, self.begin if self.needles is redactor.needles else 0
-        # What holds no secret stays so in a longer body: none reaches over a whole message, whose quotes it would escape.
+        # A part without secrets stays so in a longer body: no secret spans messages, because JSON escapes quotes within texts.
         is_clean = not redactor.concerns(body[begin:])
         self.needles = redactor.needles if is_clean else None
         known, self.hashed = self.hashed, None
@@ -74,7 +74,7 @@ def read(asked: Asked, last: Sent | None) -> Sent:
 
 
 def _grown(asked: Asked, last: Sent, wire: WireRequest) -> Sent | None:
-    """Return a request that has the bytes of the one before, and more messages after those; None for any other."""
+    """Return a request that repeats the bytes of the one before and adds messages; None for any other."""
     old, body = last.asked.body, asked.body
     longer = len(body) - len(old)
     last.end = last.end or (_end(wire) if longer > 0 else 0)
@@ -83,7 +83,9 @@ def _grown(asked: Asked, last: Sent, wire: WireRequest) -> Sent | None:
         return None
     name, end = wire.format.thread, last.end + longer
     more = parsed(b"[" + body[last.end + 1 : end] + b"]")
-    if not (isinstance(more, list) and more) or wire.messages[-1].role == "assistant":  # a call may join that
+    if (
+        not (isinstance(more, list) and more) or wire.messages[-1].role == "assistant"
+    ):  # a message of calls may be merged into that
         return None
     messages = (*wire.messages, *wire.format.messages({name: more}))
     grown = WireRequest(wire.format, wire.url, body, wire.model, messages, wire.tools, wire.parameters)

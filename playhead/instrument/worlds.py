@@ -1,4 +1,4 @@
-"""What stands behind the ports of a recorded program: the world itself, or in a replay a recording."""
+"""What the ports of a recorded program lead to: the live world, or in a replay a recording."""
 
 from __future__ import annotations
 
@@ -71,6 +71,7 @@ class Body:
     within: Callable[[ToolContext], AbstractContextManager[object]] = nullcontext
     """What it runs in; `body_scope` for a tool."""
     act: Act = field(init=False)
+    """The call as the world sees it; set when the call gets its strand."""
     is_async: bool = False
     """Whether the call is awaited."""
     value: Any = None
@@ -134,7 +135,7 @@ class ProgramWorld(World):
         return self.answer(act)
 
     async def settled(self, owner: str, at_work: Callable[[], int]) -> None:
-        """Wait, at the end of a coroutine function, for what its tasks `at_work` have to do before that."""
+        """Wait, at the end of a coroutine function, for what its unfinished tasks had done by then; `at_work` counts them."""
 
     def check(self, body: Body, context: ToolContext) -> ErrorInfo | Outcome | None:  # noqa: ARG002
         """Return why a call cannot run, or None."""
@@ -149,7 +150,7 @@ class ProgramWorld(World):
         raise NotImplementedError("only a replay serves recorded outcomes, and it says what they returned")
 
     def value(self, act: Act, answer: Callable[[], Any]) -> Any:  # noqa: ANN401, ARG002 - any JSON value, or an awaitable of it
-        """Return the answer to a question that is neither the model's nor a tool's."""
+        """Return the value of a fact: what `answer` returns, or the recorded value."""
         return answer()
 
 
@@ -158,7 +159,7 @@ class ProgramAgain(ProgramWorld):
 
     def __init__(self) -> None:
         self.stopped: ReplayError | None = None
-        """Why the program was stopped; None while it goes on."""
+        """Why the program was stopped; None if it was not."""
         self._lock = threading.RLock()
         self._root: Session | None = None
 

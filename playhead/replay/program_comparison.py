@@ -1,4 +1,4 @@
-"""What a reproduced program did as recorded, what it did otherwise, and what nothing can tell."""
+"""Compares a reproduced program with its recording: what is equal, what differs, and what cannot be known."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Judged(NamedTuple):
     ambiguous: tuple[str, ...]
     """Why nothing is concluded."""
     notes: tuple[str, ...]
-    """What tasks that were cut off did less, or more, than in the recording; none of it had an answer."""
+    """What tasks that were cut off did less, or more, than in the recording."""
 
 
 class ProgramComparison:
@@ -48,11 +48,12 @@ class ProgramComparison:
         self.ambiguous: list[str] = []
         """Why nothing can be concluded."""
         self.further: list[Act] = []
-        """What tasks did after all that the recording has of them, before they were cancelled or their function ended."""
+        """What cancelled or unfinished tasks did beyond their recording."""
         self._found: list[Divergence] = []
         self._endings: list[Divergence] = []
         self._tails: list[Divergence] = []
-        """How functions ended that were cut off."""
+        """Different endings of functions that were cut off."""
+        # Whether tasks were cut off, then or now: how far they came may have changed everything else.
         self._is_racing = any(each.cut or each.at_work for each in strands.values())
 
     def take(self, act: Act, found: Found) -> None:
@@ -93,22 +94,22 @@ class ProgramComparison:
     def judge(
         self, owners: Iterable[str], inside: Iterable[Divergence], stopped: ReplayError | None, *, is_lost: bool
     ) -> Judged:
-        """Return what the program did otherwise, the first one first, or why that is not known.
+        """Return the differences, the first one first, or why they are not known.
 
         Args:
-            owners: those that came again.
-            inside: where agents in it differ.
-            stopped: why it was stopped; what is left of its recording then says nothing.
-            is_lost: whether the order of its answers was given up.
+            owners: the owners that the program entered again.
+            inside: the differences of the agents in it.
+            stopped: why it was stopped; None if it came to its end.
+            is_lost: whether it lost the recorded order of answers.
         """
         found = [*self._found, *inside]
         if stopped is not None:
-            owners = ()
+            owners = ()  # it did not come to the rest of the recording, so nothing there counts as missing
             if not found and not isinstance(stopped, RecordingEndedError):
                 found.append(Divergence("root", "outside of the program", str(stopped), None, None, None))
         left, further = [*self._left(owners)], [self._difference(each) for each in self.further]
         less = [self._missing(each) for each in left if not self._is_cut(each.owner, each.strand)]
-        if not (found or less or self._endings):
+        if not (found or less or self._endings):  # only tasks that were cut off differ
             cut = [self._missing(each) for each in left]
             tails = [f"{_RACE}: {each.what}" for each in (*cut, *further, *self._tails)]
             return Judged((), tuple(self.ambiguous), tuple(tails))

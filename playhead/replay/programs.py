@@ -44,7 +44,7 @@ def arguments_of(recording: Recording, program: Recorded, given: Mapping[str, An
     """Return the arguments for a program: as recorded, but for those that are given.
 
     Raises:
-        UsageError: an argument is no JSON and is not given, or the function has no such parameter.
+        UsageError: an argument that JSON could not hold is not given, or the function has no such parameter.
     """
     settings: Any = recording.header.agent.strategy_settings
     signature = inspect.signature(program.function, eval_str=True)
@@ -92,11 +92,11 @@ async def perform(
     """Run a program to its end, whatever it returns or raises: what it did is in the record."""
     begin = partial(program.begin, bound, lambda: run, world, about)
     is_async = inspect.iscoroutinefunction(program.function) or inspect.isasyncgenfunction(program.function)
-    # Outside of the main thread the loop is that of `run_blocking`, which nobody else needs.
+    # Blocking replays and commands come from outside of the main thread: `sys.exit` in a task may end only a loop of its own.
     if not is_async or threading.current_thread() is not threading.main_thread():
         await anyio.to_thread.run_sync(partial(_to_its_end, begin), abandon_on_cancel=True)
         return
-    task = asyncio.ensure_future(_awaited(begin()))  # a cancellation in the program is none of this task
+    task = asyncio.ensure_future(_awaited(begin()))  # a task of its own: if the program cancels it, this one goes on
     try:
         await asyncio.wait([task])
     finally:
