@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import threading
 from collections import deque
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio.to_thread
@@ -17,7 +18,7 @@ from playhead.errors import UsageError
 from playhead.instrument.programs import STRATEGY, Recorded
 from playhead.instrument.sealed import no_sockets
 from playhead.instrument.seam import Halted
-from playhead.kernel.session import RunContext
+from playhead.kernel.session import GRACE_S, RunContext
 from playhead.replay.loading import require_known, require_sound
 from playhead.replay.program_worlds import FrozenProgram
 from playhead.replay.redacted import markers_in
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     from playhead.instrument.worlds import ProgramWorld
     from playhead.trace.line import Record
 
+_lock: Final = threading.Lock()
+_in_progress: Final = dict[Any, "asyncio.Task[Any] | None"]()
+"""The programs of the shared event loop, each with its task once that runs."""
 _ENDINGS: Final = (Exception, Halted, SystemExit)
 """How a program may end. `sys.exit` ends the program, not the process that runs it again."""
 
@@ -91,10 +95,14 @@ async def perform(
 ) -> None:
     """Run a program to its end, whatever it returns or raises: what it did is in the record."""
     begin = partial(program.begin, bound, lambda: run, world, about)
-    is_async = inspect.iscoroutinefunction(program.function) or inspect.isasyncgenfunction(program.function)
-    # Blocking replays and commands come from outside of the main thread: `sys.exit` in a task may end only a loop of its own.
-    if not is_async or threading.current_thread() is not threading.main_thread():
+    if not (inspect.iscoroutinefunction(program.function) or inspect.isasyncgenfunction(program.function)):
         await anyio.to_thread.run_sync(partial(_to_its_end, begin), abandon_on_cancel=True)
+        return
+    if threading.current_thread() is not threading.main_thread():
+        # The loop of `run_blocking` ends with this replay, and an async client cannot be used in the next one's.
+        with _lock:
+            loop, _in_progress[begin] = _shared_loop(os.getpid()), None
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_in_shared_loop(begin), loop))
         return
     task = asyncio.ensure_future(_awaited(begin()))  # a task of its own: if the program cancels it, this one goes on
     try:
@@ -106,12 +114,41 @@ async def perform(
 
 
 def _to_its_end(begin: Callable[[], Any]) -> None:
-    with suppress(*_ENDINGS, KeyboardInterrupt, asyncio.CancelledError):
+    with suppress(*_ENDINGS, KeyboardInterrupt):
         value = begin()
         if inspect.isgenerator(value):
             deque(value, maxlen=0)
-        elif inspect.iscoroutine(value) or inspect.isasyncgen(value):
-            asyncio.run(_awaited(value))
+
+
+@cache
+def _shared_loop(process: int) -> asyncio.AbstractEventLoop:  # noqa: ARG001 - a forked one has no thread that runs the loop
+    """Return the event loop of all async programs that blocking callers replay: their clients keep connections of it."""
+
+    def forever() -> None:
+        while True:
+            try:
+                loop.run_forever()
+            except (SystemExit, KeyboardInterrupt):  # of a task: asyncio's own runner ends everything in the loop, too
+                for each in filter(None, _in_progress.values()):
+                    each.cancel()
+
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=forever, name="playhead-programs", daemon=True).start()
+    return loop
+
+
+async def _in_shared_loop(begin: Callable[[], Any]) -> None:
+    _in_progress[begin] = task = asyncio.current_task()
+    try:
+        with suppress(*_ENDINGS, KeyboardInterrupt, asyncio.CancelledError):
+            await _awaited(begin())
+    finally:
+        del _in_progress[begin]
+        left = set() if _in_progress else asyncio.all_tasks() - {task}
+        for each in left:  # as asyncio's own runner does
+            each.cancel()
+        if left:
+            await asyncio.wait(left, timeout=GRACE_S)
 
 
 async def _awaited(value: Any) -> None:  # noqa: ANN401 - a coroutine or an async generator
