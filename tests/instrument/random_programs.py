@@ -1,7 +1,4 @@
-"""Random programs: trees of requests, streams, tools, facts, errors, retries, nested programs, tasks and threads.
-
-Some tasks are cancelled, time out, fail beside others, or are left at work; some results hold a credential.
-"""
+"""Random programs: trees of requests, tools, facts, errors, retries, nested programs, and tasks that may be cut off or left at work."""
 
 from __future__ import annotations
 

@@ -327,8 +327,7 @@ def test_sub_agents_of_threads_have_owners_of_their_own() -> None:
     def program() -> None:
         with ThreadPoolExecutor(3) as pool:
             works: tuple[Callable[[str], str], ...] = inner, lambda key: loop(CHAT, key)
-            for each in [pool.submit(copy_context().run, work, key) for key in keys for work in works]:
-                each.result()
+            _ = [pool.submit(copy_context().run, work, key) for key in keys for work in works]
 
     with ExitStack() as stack:
         stack.callback(sys.setswitchinterval, sys.getswitchinterval())

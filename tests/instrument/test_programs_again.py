@@ -500,27 +500,19 @@ def test_what_redaction_replaces_is_still_equal_or_not() -> None:
 
 def test_replays_of_blocking_callers_share_an_event_loop() -> None:
     """Async clients and locks cannot be used in several loops; a task that is left at work does not outlive its replay."""
-
-    async def work() -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.append(True)
+    left = list[Any]()
 
     @recorded
     async def program() -> None:
-        loops.append(asyncio.get_running_loop())
-        left.append(asyncio.ensure_future(work()))
-        await asyncio.sleep(0)
+        left.append(asyncio.ensure_future(asyncio.Event().wait()))
 
-    loops, left, ended = list[Any](), list[Any](), list[bool]()
     asyncio.run(program())
     recording = playhead.load_recording("latest")
     with ThreadPoolExecutor(2) as pool:
         found = [pool.submit(recording.replay_sync, program=program) for _ in range(3)]
         assert {each.result().verdict for each in found} == {"same"}
     assert recording.reproduce_sync(program=program).identical
-    assert (len(set(map(id, loops[1:]))), len(ended)) == (1, 5)
+    assert (len({id(each.get_loop()) for each in left[1:]}), {each.done() for each in left}) == (1, {True})
 
 
 async def test_what_was_cancelled_is_cancelled_again() -> None:
