@@ -39,12 +39,10 @@ class Node:
 
 
 JITTER = random.Random(0)
-QUIET = 50
-"""Turns of the event loop in which a program comes to rest."""
 
 
 class Network:
-    """Lets one answer after the other arrive, in any order, each when the program does nothing more of its own."""
+    """Lets one answer after the other arrive, in any order, each when the program has come to rest, after 50 turns of the loop."""
 
     def __init__(self) -> None:
         self._waiting: list[asyncio.Future[None]] = []
@@ -55,7 +53,7 @@ class Network:
         self._waiting = [each for each in self._waiting if each.get_loop() is loop]
         self._waiting.append(answer := loop.create_future())
         if len(self._waiting) == 1:
-            loop.call_soon(self._arrived, QUIET)
+            loop.call_soon(self._arrived, 50)
         await answer
 
     def _arrived(self, turns: int) -> None:
@@ -65,7 +63,7 @@ class Network:
             if not answer.done():
                 answer.set_result(None)
         if self._waiting:
-            asyncio.get_running_loop().call_soon(self._arrived, turns - 1 if turns else QUIET)
+            asyncio.get_running_loop().call_soon(self._arrived, turns - 1 if turns else 50)
 
 
 NETWORK = Network()
@@ -216,11 +214,10 @@ async def in_order(node: Node) -> Any:  # noqa: PLR0911 - one for each kind
     return await read_later(node.key) if node.key == "d" else leaf(node)
 
 
-async def timeout(node: Node) -> str:
+async def timeout(node: Node) -> None:
     """Wait for what never comes."""
     with suppress(TimeoutError):
         await asyncio.wait_for(hang(node.key), 0.002)
-    return "timeout"
 
 
 def beside(node: Node) -> Any:

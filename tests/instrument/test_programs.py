@@ -8,7 +8,7 @@ import json
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
@@ -329,10 +329,10 @@ def test_sub_agents_of_threads_have_owners_of_their_own() -> None:
             works: tuple[Callable[[str], str], ...] = inner, lambda key: loop(CHAT, key)
             _ = [pool.submit(copy_context().run, work, key) for key in keys for work in works]
 
-    with ExitStack() as stack:
-        stack.callback(sys.setswitchinterval, sys.getswitchinterval())
-        sys.setswitchinterval(1e-6)
-        program()
+    was = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    program()
+    sys.setswitchinterval(was)
     inside = playhead.load_recording("latest").owners.values()
     made: list[Any] = [each.started.agent.strategy_settings["arguments"] for each in inside if each.started]
     assert sorted(each["key"] for each in made if each) == sorted(keys)

@@ -111,10 +111,7 @@ def reproduced(program: Callable[..., Any], recording: Recording | None = None, 
         (
             lambda task: str(send(text=task)) + loop(task),
             "call of send instead of the request",
-            {
-                "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "x"}],
-                "model": "openai/gpt-4o-mini",
-            },
+            {"messages": [PROMPT, {"role": "user", "content": "x"}], "model": "openai/gpt-4o-mini"},
             {"text": "x"},
         ),
         (lambda task: loop(task) + str(send(text="y")["sent"]), "text of the call of send", "x", "y"),
@@ -500,12 +497,12 @@ def test_what_redaction_replaces_is_still_equal_or_not() -> None:
 
 def test_replays_of_blocking_callers_share_an_event_loop() -> None:
     """Async clients and locks cannot be used in several loops; a task that is left at work does not outlive its replay."""
-    left = list[Any]()
 
     @recorded
     async def program() -> None:
         left.append(asyncio.ensure_future(asyncio.Event().wait()))
 
+    left = list[Any]()
     asyncio.run(program())
     recording = playhead.load_recording("latest")
     with ThreadPoolExecutor(2) as pool:
