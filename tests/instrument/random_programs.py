@@ -236,7 +236,7 @@ async def gather(node: Node) -> list[Any]:
     return list(await beside(node))
 
 
-async def left(node: Node) -> str:
+async def left(node: Node) -> None:
     """Start a part, and do not wait for it."""
 
     async def work() -> None:
@@ -245,7 +245,6 @@ async def left(node: Node) -> str:
 
     LEFT.append(asyncio.ensure_future(work()))
     LEFT[-1].add_done_callback(seen)
-    return "left"
 
 
 async def cancelled(node: Node) -> str:
