@@ -43,7 +43,7 @@ class ProgramComparison:
     def __init__(self, recording: Recording, strands: Mapping[str, Strands], shown: Callable[[Any], Any]) -> None:
         """Make a comparison; `shown` redacts a value of the program."""
         self.events = 0
-        """What came out as recorded."""
+        """The number of acts and endings that came out as recorded."""
         self._recording, self._strands, self._shown = recording, strands, shown
         self.ambiguous: list[str] = []
         """Why nothing can be concluded."""

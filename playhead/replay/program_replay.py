@@ -86,7 +86,7 @@ async def replay_program(
 
 
 class ReplayedProgram(ProgramAgain):
-    """Serves a recording's tools and facts to its own program, and changes its requests."""
+    """Answers a program's calls and facts from its recording, and applies overrides to its requests."""
 
     returned = staticmethod(returned)
 
@@ -131,7 +131,7 @@ class ReplayedProgram(ProgramAgain):
         return changed(wire, system_prompt=prompt, model=model, parameters=parameters, tools=changes.tools)  # type: ignore[arg-type]
 
     def check(self, body: Body, context: ToolContext) -> ErrorInfo | Outcome | None:
-        """Register a call whose answer is going to be wanted."""
+        """Expect a call, so that `outcome` can serve its answer; return why it cannot run, or None."""
         own: Any = SimpleNamespace(spec=body.spec, check=lambda *_: None, run=lambda _, given: body.run(given))
         with self._lock:
             return self.answers.check(body.spec, body.arguments, context, own)
@@ -205,7 +205,7 @@ class ReplayedProgram(ProgramAgain):
         return answers[0] if name == "approval" else answers.popleft()
 
     def unused(self) -> Iterator[str]:
-        """Yield the overrides that no request got: nothing says what they would change."""
+        """Yield the overrides that no request got, so that nothing is known of their effect."""
         for name, each in (("", self._changes), *self._changes.agents.items()):
             for field in ("system_prompt", "model", "merged_parameters"):
                 if getattr(each, field) not in (None, {}) and (name, field) not in self._reached:
@@ -214,7 +214,7 @@ class ReplayedProgram(ProgramAgain):
                     yield f"the override of {what} was not used: {made}, and none got it (functions inside: agents=)"
 
     def notes(self) -> Iterator[str]:
-        """Yield what is to know of the replay."""
+        """Yield what a reader of the result should know."""
         if self._served:
             yield f"{self._served} requests that are in no known model's format got their recorded answers, and were not sent"
         if self._other_prompts:
@@ -237,7 +237,7 @@ def _result(own: Recording, path: Path | None, *, complete: bool) -> RunResult:
 
 
 def _failed(recording: Recording, own: Recording) -> Iterator[str]:
-    """Yield that requests failed that had not failed in the recording: what the model would have said is not known."""
+    """Yield a doubt if requests failed that had not failed in the recording: the model's answers to them are not known."""
     was = _failures(recording)
     if more := [each for key, each in _failures(own).items() if key not in was]:
         error = more[0].error
@@ -252,7 +252,7 @@ def _failures(one: Recording) -> dict[tuple[str, int], LlmFailed]:
 
 
 def _task(recording: Recording, program: Recorded, changes: Overrides) -> Mapping[str, Any]:
-    """Return the argument that another task replaces: the one whose text the recorded task is."""
+    """Return an overridden task as the argument that held the recorded task."""
     if changes.task is None:
         return {}
     settings: Any = recording.header.agent.strategy_settings
@@ -263,7 +263,7 @@ def _task(recording: Recording, program: Recorded, changes: Overrides) -> Mappin
 
 
 def _checked_changes(recording: Recording, changes: Overrides) -> Overrides:
-    """Return the overrides, if a program's own requests can be changed so.
+    """Return the overrides, if all of them can reach the requests of a program.
 
     Raises:
         UsageError: an override does not reach a program.

@@ -48,7 +48,7 @@ _SHOWN: Final = 200
 
 
 class FrozenProgram(ProgramAgain):
-    """Serves a recording to its own program, and notes where that does something else."""
+    """Answers the program of a recording from that recording, and notes where the program differs."""
 
     returned = staticmethod(returned)
 
@@ -73,7 +73,7 @@ class FrozenProgram(ProgramAgain):
         return served(self._take(act))
 
     async def answer_later(self, act: Act) -> Served:
-        """Do the same in turn; a request that was cancelled waits until it is cancelled again."""
+        """Do the same as `answer`, in turn. A request that was cancelled waits until it is cancelled again."""
         entry = await self._take_in_turn(act)
         if entry.is_known:
             return served(entry)
@@ -114,7 +114,7 @@ class FrozenProgram(ProgramAgain):
             self._turns.pass_on(entry)
 
     async def settled(self, owner: str, at_work: Callable[[], int]) -> None:
-        """Wait for what tasks that were at work when a function ended had done by then."""
+        """Wait until tasks still at work at the end of a function have done what they had done by then."""
         entries = [*done_again(self._strands, owner)]
         await self._turns.wait(lambda: not at_work() or self.stopped is not None or all(each.taken for each in entries))
 
@@ -178,13 +178,13 @@ class FrozenProgram(ProgramAgain):
 
     @property
     def compared(self) -> int:
-        """What came out as recorded."""
+        """The number of events that came out as recorded."""
         return self._compared.events + sum(each.events() for each in self._agents.values())
 
     # --- what is served, and when -----------------------------------------------------------------------------------
 
     def _take(self, act: Act) -> Entry:
-        """Take the recorded counterpart of a blocking act; beside an event loop it cannot wait for anything."""
+        """Take the recorded counterpart of a blocking act. In a thread with an event loop it cannot wait for its turn."""
         entry = self._find(act)
         if entry is None:
             if asyncio._get_running_loop() is None:  # noqa: SLF001 - the other one raises
@@ -192,14 +192,14 @@ class FrozenProgram(ProgramAgain):
             self._compared.further.append(act)
             raise asyncio.CancelledError
         if not (entry.is_known or entry.enters):
-            run_blocking(lambda: self._cancelled(entry, act))  # in a thread, whose function ended before the answer
+            run_blocking(lambda: self._cancelled(entry, act))  # its function ended before the answer to this thread
         self._turns.pass_on(entry)
         return entry
 
     async def _take_in_turn(self, act: Act) -> Entry:
         """Take the recorded counterpart of an act, and wait until its answer is due.
 
-        What the recording has nothing of waits: its task was cancelled before that, or was at work when its function ended.
+        An act beyond the recording of its task waits until that task is cancelled, or its function ends, as it was then.
         """
         found: list[Entry] = []
 
@@ -222,7 +222,7 @@ class FrozenProgram(ProgramAgain):
         return entry
 
     async def _cancelled(self, entry: Entry, act: Act) -> NoReturn:
-        """Wait until the program cancels what it had cancelled, or ends."""
+        """Wait until the program cancels this act again, or its function ends: the recording has no answer to it."""
         if entry.answer is None or self.is_open:
             self.stop(RecordingEndedError(f"the recording ends before the answer to {named(act.kind, act.name)}"))
         if not await self._turns.wait(lambda: self._is_over(act), entry.took_us / 1e6):
@@ -235,9 +235,9 @@ class FrozenProgram(ProgramAgain):
         return self.stopped is not None or any(is_within(act.owner, each) for each in self._ended)
 
     def _find(self, act: Act, *, is_late: bool = False) -> Entry | None:
-        """Return the recorded counterpart of an act, or stop.
+        """Return the recorded counterpart of an act; stop the program if there is none.
 
-        None, if it is not too late for that: the recording has nothing more of its thread or task, which may have come further.
+        Return None instead, unless `is_late`, where a thread or task may have come further than its recording.
         """
         with self._lock:
             strands = self._strands.get(act.owner, Strands(()))

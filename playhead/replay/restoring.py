@@ -51,7 +51,7 @@ def served(entry: Entry) -> Served:
 
 
 def restored_as(annotation: Any, value: Any) -> Any:  # noqa: ANN401 - of the annotated type
-    """Return a value from a recording as an annotation has it; as it is, where that is no type of pydantic's."""
+    """Return a recorded value as the annotated type; unchanged if pydantic cannot make that type of it."""
     if annotation is inspect.Parameter.empty or type(value) is annotation:
         return value
     with suppress(Exception):  # of any type

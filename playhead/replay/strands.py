@@ -220,8 +220,8 @@ class Strands:
         self._bound = {strand: places.get(number, number) for strand, number in self._bound.items()}
         for one, same in zip(done, self._recorded[other], strict=False):
             if not same.taken:  # else both strands have done this
-                one.taken, same.taken = False, True
-                one.passed, same.passed = False, one.passed
+                one.taken = one.passed = False
+                same.taken = same.passed = True
 
 
 def _continues(done: list[Entry], entries: list[Entry], act: Act) -> bool:
