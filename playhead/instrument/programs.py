@@ -190,13 +190,7 @@ class Recorded:
         session = open_session(run, header, root.model, {}, composed=root.composition(None))
         started = running.run_started(run, header, task_of(header), **about)
         closed = partial(running.close_run, run, session)
-        life = Lifetime(
-            session,
-            world,
-            started,
-            partial(running.run_completed, run),
-            closed,
-        )
+        life = Lifetime(session, world, started, partial(running.run_completed, run), closed)
         with ExitStack() as stack:
             stack.callback(running.warn_of_lost, run)
             stack.callback(closed)

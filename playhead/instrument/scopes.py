@@ -111,7 +111,8 @@ class Scope:
         """Unwind the program if its run has ended.
 
         Raises:
-            UsageError: this is a process that the program has forked. `multiprocessing` waits for ever where Halted ends a worker.
+            Halted: the run has ended.
+        UsageError: this is a process that the program has forked; if Halted ended a worker, `multiprocessing` would wait for ever.
         """
         if self.session.ended:
             require_own_process()
@@ -167,7 +168,7 @@ def step(scope: Scope, coroutine: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN
     """Run a coroutine of the kernel, which must not wait for anything, without an event loop; return its value.
 
     Raises:
-        Halted: it wanted to wait because the run has ended.
+        Halted: it failed, or would have to wait, because the run has ended.
     """
     try:
         coroutine.send(None)

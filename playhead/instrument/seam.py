@@ -15,7 +15,6 @@ from playhead.kernel.tools import elsewhere
 wires: Final[ContextVar[Any]] = ContextVar("playhead-wires", default=None)
 """The `WirePort` of this thread or task; None outside recorded programs, False where an agent's tools run inside one."""
 
-
 EXITS: Final = (SystemExit, KeyboardInterrupt)
 """What asyncio raises out of its event loop when a task has raised it."""
 

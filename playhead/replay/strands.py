@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import anyio
@@ -239,7 +240,7 @@ def strands_of(recording: Recording, kinds: Collection[Kind]) -> dict[str, Stran
     owners, by_rules = recording.owners, recording.header.redacted
     found = {name: list(_entries(owner, by_rules=by_rules)) for name, owner in owners.items()}
     cut = {name: {each.value for each in owner.facts if each.name == CANCELLED} for name, owner in owners.items()}
-    for each in (each for entries in found.values() for each in entries):
+    for each in chain.from_iterable(found.values()):
         each.caused = found.get(each.child, [])
         each.enters = each.child in owners and owners[each.child].started is not None
         if each.enters and not each.is_known:
