@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import anyio
@@ -132,6 +132,7 @@ class Strands:
         """The strands whose task was cancelled, and whether tasks were still at work when the function ended."""
         self.entries = sorted(entries, key=lambda each: each.seq)
         self._recorded: dict[int, list[Entry]] = defaultdict(list)
+        """The entries by recorded strand. Equal beginnings of two strands may have been exchanged."""
         for each in self.entries:
             self._recorded[each.strand].append(each)
         self._bound: dict[int, int] = {}
@@ -208,21 +209,19 @@ class Strands:
         An example: two tasks look up x. One then looks up a, the other b. Whichever comes first in the replay is bound to the
         first recorded one. When it looks up b, it turns out to be the other one, and the two are exchanged.
         """
-        done = [each for each in self._recorded[mine] if each.taken]
+        done = [*takewhile(lambda each: each.taken, self._recorded[mine])]
         for number, entries in self._recorded.items():
             if number != mine and _continues(done, entries, act):
-                self._exchange(mine, number, done)
+                self._exchange(mine, number, len(done))
                 return Found(entries[len(done)])
         return None
 
-    def _exchange(self, mine: int, other: int, done: list[Entry]) -> None:
-        """Let the strands bound to two recorded ones change places, and count what was `done` in `mine` for the other one."""
+    def _exchange(self, mine: int, other: int, count: int) -> None:
+        """Let the strands bound to two recorded ones change places. Each takes along the `count` equal entries of its beginning."""
         places = {mine: other, other: mine}
         self._bound = {strand: places.get(number, number) for strand, number in self._bound.items()}
-        for one, same in zip(done, self._recorded[other], strict=False):
-            if not same.taken:  # else both strands have done this
-                one.taken = one.passed = False
-                same.taken = same.passed = True
+        one, two = self._recorded[mine], self._recorded[other]
+        one[:count], two[:count] = two[:count], one[:count]
 
 
 def _continues(done: list[Entry], entries: list[Entry], act: Act) -> bool:

@@ -183,7 +183,7 @@ def openai_error() -> Any:
 async def test_equal_calls_beside_each_other_with_other_answers_are_inconclusive() -> None:
     """Nothing says which answer is whose, so it is said; calls in order, and equal answers of tasks that change places, are known."""
     numbers, order = iter(range(100)), ["a", "b"]
-    counting = Chat(lambda _: says(str(next(numbers))))
+    counting, inner = Chat(lambda _: says(str(next(numbers)))), recorded(name="inner")(lambda key: lookup(key) + "!")
 
     async def ask() -> Any:
         return (await counting.acreate([PROMPT])).choices[0].message.content
@@ -193,7 +193,7 @@ async def test_equal_calls_beside_each_other_with_other_answers_are_inconclusive
         await asyncio.sleep(0)
         if last == order[1]:
             await done.wait()
-        _ = lookup("y"), lookup(last)
+        _ = inner("y"), lookup(last)
         done.set()
 
     @recorded
