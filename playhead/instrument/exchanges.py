@@ -146,7 +146,7 @@ class WireExchange:
         if error is None:
             sending.set(
                 self.served is None
-            )  # from here until its head, a sealed replay lets the request's socket through
+            )  # until its head arrives, a sealed replay lets the request's socket through
         else:
             self.end(error, b"")
 

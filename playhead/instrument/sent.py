@@ -83,9 +83,9 @@ def _grown(asked: Asked, last: Sent, wire: WireRequest) -> Sent | None:
         return None
     name, end = wire.format.thread, last.end + longer
     more = parsed(b"[" + body[last.end + 1 : end] + b"]")
-    if (
-        not (isinstance(more, list) and more) or wire.messages[-1].role == "assistant"
-    ):  # a message of calls may be merged into that
+    if not (isinstance(more, list) and more):
+        return None
+    if wire.messages[-1].role == "assistant":  # a message of calls may be merged into that
         return None
     messages = (*wire.messages, *wire.format.messages({name: more}))
     grown = WireRequest(wire.format, wire.url, body, wire.model, messages, wire.tools, wire.parameters)
