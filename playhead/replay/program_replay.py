@@ -212,6 +212,8 @@ class ReplayedProgram(ProgramAgain):
                     what = f"{f'agents.{name}.' if name else ''}{field.removeprefix('merged_')}"
                     made = f"the replay made {self._requests} requests through clients from playhead.wrap"
                     yield f"the override of {what} was not used: {made}, and none got it (functions inside: agents=)"
+        if self._unmet_tools:
+            yield f"tools: no request offered {', '.join(sorted(self._unmet_tools))}, so nothing of it was changed"
 
     def notes(self) -> Iterator[str]:
         """Yield what a reader of the result should know."""
@@ -219,8 +221,6 @@ class ReplayedProgram(ProgramAgain):
             yield f"{self._served} requests that are in no known model's format got their recorded answers, and were not sent"
         if self._other_prompts:
             yield f"{self._other_prompts} requests have another system prompt than their agent's first one, and kept it"
-        if self._unmet_tools:
-            yield f"tools: no request offered {', '.join(sorted(self._unmet_tools))}, so nothing of it was changed"
 
     def _doubt(self, what: str, act: Act) -> None:
         if (self.answers.source_of(act.owner), act.name, act.key) in self._alike:

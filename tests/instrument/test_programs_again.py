@@ -279,7 +279,7 @@ def test_a_replay_asks_the_model_another_prompt_and_runs_no_tool() -> None:
 
 
 def test_a_replay_changes_the_tools_of_its_requests() -> None:
-    """A tool is described otherwise on the wire; one that no request offers is named in a note."""
+    """A tool is described otherwise on the wire; one that no request offers is named, and nothing is concluded."""
 
     @recorded
     def asking(task: str) -> str:
@@ -292,6 +292,7 @@ def test_a_replay_changes_the_tools_of_its_requests() -> None:
     outcome = recording.replay_sync(tools=told, program=asking)
     assert [body["tools"][0]["function"]["description"] for body in CHAT.asked[asked:]] == ["Other words."]
     assert "tools: no request offered nothing, so nothing of it was changed" in outcome.notes
+    assert outcome.verdict == "inconclusive"
 
 
 def test_a_call_that_was_not_recorded_stops_a_replay_or_is_answered_as_said() -> None:
