@@ -287,12 +287,11 @@ def test_a_replay_changes_the_tools_of_its_requests() -> None:
         return str(CHAT.create([{"role": "user", "content": task}], tools=tools).choices[0].message.content)
 
     asking("x")
-    recording, asked = playhead.load_recording("latest"), len(CHAT.asked)
-    told = {"lookup": {"description": "Other words."}, "nothing": None}
-    outcome = recording.replay_sync(tools=told, program=asking)
+    asked, told = len(CHAT.asked), {"lookup": {"description": "Other words."}, "nothing": None}
+    outcome = playhead.load_recording("latest").replay_sync(tools=told, program=asking)
     assert [body["tools"][0]["function"]["description"] for body in CHAT.asked[asked:]] == ["Other words."]
-    assert "tools: no request offered nothing, so nothing of it was changed" in outcome.notes
-    assert outcome.verdict == "inconclusive"
+    why = "tools: no request offered nothing, so nothing of it was changed"
+    assert (outcome.verdict, why in outcome.notes) == ("inconclusive", True)
 
 
 def test_a_call_that_was_not_recorded_stops_a_replay_or_is_answered_as_said() -> None:
