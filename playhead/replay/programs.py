@@ -142,13 +142,16 @@ async def _in_shared_loop(begin: Callable[[], Any]) -> None:
     try:
         with suppress(*_ENDINGS, KeyboardInterrupt, asyncio.CancelledError):
             await _awaited(begin())
+        if (
+            len(_in_progress) == 1
+        ):  # the tasks that are left are of programs that have ended: cancel them, as asyncio's runner does
+            left = asyncio.all_tasks() - {task}
+            for each in left:
+                each.cancel()
+            if left:
+                await asyncio.wait(left, timeout=GRACE_S)
     finally:
         del _in_progress[begin]
-        left = set() if _in_progress else asyncio.all_tasks() - {task}
-        for each in left:  # as asyncio's own runner does
-            each.cancel()
-        if left:
-            await asyncio.wait(left, timeout=GRACE_S)
 
 
 async def _awaited(value: Any) -> None:  # noqa: ANN401 - a coroutine or an async generator
