@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from playhead.diagnose.diff_values import differences
 from playhead.errors import RecordingEndedError
 from playhead.instrument.exchanges import asked_of_model
-from playhead.instrument.worlds import UNFINISHED
+from playhead.instrument.worlds import CANCELLED, UNFINISHED
 from playhead.replay.divergence import Divergence
 from playhead.trace.events import AgentCompleted, FactRecorded, LlmRequested, RunCompleted, ToolCallStarted
 from playhead.trace.values import to_json
@@ -54,7 +54,7 @@ class ProgramComparison:
         self._tails: list[Divergence] = []
         """Different endings of functions that were cut off."""
         # Whether tasks were cut off, then or now: how far they came may have changed everything else.
-        self._is_racing = any(each.cut or each.at_work for each in strands.values())
+        self._is_racing = self._was_racing = any(each.cut or each.at_work for each in strands.values())
 
     def take(self, act: Act, found: Found) -> None:
         """Note an act with its recorded counterpart."""
@@ -76,7 +76,7 @@ class ProgramComparison:
     def take_event(self, record: Record) -> None:
         """Compare how the program, or a recorded function in it, ended; take no notice of other events."""
         event, recorded = record.event, self._recording.owners.get(record.owner)
-        self._is_racing |= isinstance(event, FactRecorded) and event.name == UNFINISHED
+        self._is_racing |= isinstance(event, FactRecorded) and event.name in (UNFINISHED, CANCELLED)
         if not isinstance(event, (RunCompleted, AgentCompleted)) or recorded is None or recorded.completed is None:
             return
         then, now = ({name: getattr(each, name) for name in _ENDING} for each in (recorded.completed, event))
@@ -85,11 +85,9 @@ class ProgramComparison:
             self.events += 1
             return
         what, seq = f"{first.path} of {event.kind} differs", recorded.records[-1].seq
-        is_cut = "parent_ended" in (recorded.completed.terminated_by, event.terminated_by) or self._is_cut(
-            record.owner, 0
-        )
+        has_ended_early = "parent_ended" in (recorded.completed.terminated_by, event.terminated_by)
         ending = Divergence(recorded.owner, event.kind, what, first.original, first.replay, seq)
-        (self._tails if is_cut else self._endings).append(ending)
+        (self._tails if has_ended_early or self._is_cut(record.owner, 0) else self._endings).append(ending)
 
     def judge(
         self, owners: Iterable[str], inside: Iterable[Divergence], stopped: ReplayError | None, *, is_lost: bool
@@ -109,7 +107,8 @@ class ProgramComparison:
                 found.append(Divergence("root", "outside of the program", str(stopped), None, None, None))
         left, further = [*self._left(owners)], [self._difference(each) for each in self.further]
         less = [self._missing(each) for each in left if not self._is_cut(each.owner, each.strand)]
-        if not (found or less or self._endings):  # only tasks that were cut off differ
+        is_new = bool(further) and not self._was_racing  # the recording cut nothing off: the program may have changed
+        if not (found or less or self._endings or is_new):  # only tasks that were cut off differ
             cut = [self._missing(each) for each in left]
             tails = [f"{_RACE}: {each.what}" for each in (*cut, *further, *self._tails)]
             return Judged((), tuple(self.ambiguous), tuple(tails))

@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 
 RAN: list[str] = []
 """The bodies of tools that ran."""
-LEFT: list[Any] = []
-"""Tasks that are left at work."""
+LEFT: list[Any] = []  # tasks at work
 PROMPT = {"role": "system", "content": "Be brief."}
 ASKED = {"messages": [PROMPT, {"role": "user", "content": "x"}], "model": "openai/gpt-4o-mini"}
 
@@ -511,7 +510,7 @@ def test_replays_of_blocking_callers_share_an_event_loop() -> None:
 
 
 async def test_what_was_cancelled_is_cancelled_again() -> None:
-    """A call that the program itself cancelled waits for that; one that it does not cancel any more has no answer."""
+    """A cancelled call waits for that, one that is not cancelled any more has no answer, and one that is new proves nothing."""
 
     @tool
     async def hang() -> None:
@@ -519,9 +518,8 @@ async def test_what_was_cancelled_is_cancelled_again() -> None:
 
     @recorded
     async def impatient() -> str:
-        task = asyncio.ensure_future(hang())
-        for _ in range(5):
-            await asyncio.sleep(0)
+        task = asyncio.ensure_future(asyncio.sleep(9) if is_calm else hang())
+        await asyncio.sleep(0)
         if is_patient:
             await task
         task.cancel()
@@ -529,8 +527,7 @@ async def test_what_was_cancelled_is_cancelled_again() -> None:
             await task
         return "cancelled"
 
-    is_patient = False
-
+    is_patient = is_calm = False
     assert await impatient() == "cancelled"
     recording = playhead.load_recording("latest")
     assert [each.ended for each in recording.root.results.values()] == ["cancelled"]
@@ -540,6 +537,11 @@ async def test_what_was_cancelled_is_cancelled_again() -> None:
     outcome = await recording.reproduce(program=impatient)
     assert (outcome.identical, outcome.divergences, len(outcome.ambiguous)) == (False, (), 1)
     assert "was cancelled, and is not now" in outcome.ambiguous[0]
+    is_patient, is_calm = False, True
+    await impatient()
+    recording, is_calm = playhead.load_recording("latest"), False
+    outcome = await recording.reproduce(program=impatient)
+    assert [each.partition(": ")[2] for each in outcome.ambiguous] == ["only the program now has the call of hang here"]
 
 
 async def test_what_a_cancelled_task_does_beyond_its_recording_has_no_answer_and_is_said() -> None:
