@@ -127,7 +127,7 @@ def _planned(scope: Scope, body: Body) -> tuple[DirectTool, PlannedCall]:
 
 
 def _wanted_by_model(scope: Scope, strand: Strand, body: Body) -> tuple[int, ToolCall] | None:
-    """Return the number of a request and the model's call in its answer that this call carries out; None if there is none.
+    """Return the model's call that this call carries out, after the number of its request; None if the model asked for none.
 
     Both calls are of the same tool with equal arguments. A call with fewer arguments comes next, because a framework may have added
     the defaults of arguments that the model did not give. Among equals, the call whose answer went to this strand comes first.

@@ -194,7 +194,7 @@ class Served:
     """Waits, after these bytes, until the program cancels the request as it did before; None where it did not."""
 
     def response(self, library: Any) -> Any:  # noqa: ANN401 - httpx or httpx2
-        """Return the answer as a response of the client's library, or raise why there is none."""
+        """Return the answer as a response of the client's library; raise the recorded error if the server gave no answer."""
         if not self.status:
             raise self.failure(library, library.ConnectError)
         stream = _stream_class(_Body, library)(self, library)

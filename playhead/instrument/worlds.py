@@ -53,7 +53,11 @@ class Act:
 
 
 def call_key(args_hash: str, fingerprint: str | None, shown: JsonValue, *, by_rules: bool) -> str:
-    """Return the key of a call with these arguments, as they are `shown` after redaction, perhaps `by_rules` of the user's."""
+    """Return the key of a call: equal for equal arguments.
+
+    The fingerprint counts where redaction makes different arguments look the same. `shown` are the redacted arguments, and
+    `by_rules` says that rules of the user redact as well.
+    """
     is_hidden = fingerprint is not None and (by_rules or not is_keyed(as_text(shown)))
     return f"{args_hash}.{fingerprint}" if is_hidden else args_hash
 

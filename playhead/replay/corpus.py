@@ -3,7 +3,7 @@
     corpus = replay_corpus(paths, system_prompt="Be brief.", repeats=3, baseline=True, margin=0.05)
 
 The data flows one way: recordings → jobs → replays → measures → verdict. The measures of each replay go to a journal of the
-group, `corpora/GROUP.jsonl` in the folder of traces, so that a corpus that was killed goes on where it was. Its lines are chained
+group, `corpora/GROUP.jsonl` in the folder of traces, so that a killed corpus can be continued. Its lines are chained
 like those of a trace, so that one that was edited is refused. The replays themselves are in `replays/` like any other, and so is
 what a judge said of them.
 """

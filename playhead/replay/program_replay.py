@@ -174,12 +174,12 @@ class ReplayedProgram(ProgramAgain):
         with self._lock:
             strands = self._servers.get(self.answers.source_of(act.owner))
             found = None if strands is None else strands.take_any(act)
+            self._served += found is not None
         if found is None or not found.entry.is_known:
             fix = "make it in a tool, or send it again with on_missing={'http': 'live'} (--on-missing http=live)"
             sent = act.key.partition(" ")[2]
             why = "which was not recorded so, and a replay asks nothing but models"
             self.stop(UnrecordedCallError(f"{act.owner} sends {sent}, {why}: {fix}"))
-        self._served += 1
         self._doubt("a request was made", act)
         return served(found.entry)
 

@@ -187,7 +187,7 @@ class FrozenProgram(ProgramAgain):
         """Take the recorded counterpart of a blocking act. In a thread with an event loop it cannot wait for its turn."""
         entry = self._find(act)
         if entry is None:
-            if asyncio._get_running_loop() is None:  # noqa: SLF001 - the other one raises
+            if asyncio._get_running_loop() is None:  # noqa: SLF001 - `get_running_loop` raises without a loop
                 return run_blocking(lambda: self._take_in_turn(act))
             self._compared.further.append(act)
             raise asyncio.CancelledError

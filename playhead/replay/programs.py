@@ -102,7 +102,10 @@ async def perform(
         # The loop of `run_blocking` ends with this replay, and an async client cannot be used in the next one's.
         with _lock:
             loop, _in_progress[begin] = _shared_loop(os.getpid()), None
-        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_in_shared_loop(begin), loop))
+        try:
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_in_shared_loop(begin), loop))
+        finally:
+            _in_progress.pop(begin, None)  # it may have been cancelled before its task ran
         return
     task = asyncio.ensure_future(_awaited(begin()))  # a task of its own: if the program cancels it, this one goes on
     try:
@@ -142,16 +145,14 @@ async def _in_shared_loop(begin: Callable[[], Any]) -> None:
     try:
         with suppress(*_ENDINGS, KeyboardInterrupt, asyncio.CancelledError):
             await _awaited(begin())
-        if (
-            len(_in_progress) == 1
-        ):  # the tasks that are left are of programs that have ended: cancel them, as asyncio's runner does
-            left = asyncio.all_tasks() - {task}
-            for each in left:
-                each.cancel()
-            if left:
-                await asyncio.wait(left, timeout=GRACE_S)
+        # Where no other program runs, the tasks that are left are of programs that have ended. asyncio's own runner cancels them, too.
+        left = asyncio.all_tasks() - {task} if len(_in_progress) == 1 else set()
+        for each in left:
+            each.cancel()
+        if left:
+            await asyncio.wait(left, timeout=GRACE_S)
     finally:
-        del _in_progress[begin]
+        _in_progress.pop(begin, None)
 
 
 async def _awaited(value: Any) -> None:  # noqa: ANN401 - a coroutine or an async generator
